@@ -401,7 +401,7 @@ def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -
     while blocks:
         block = blocks.pop(0)
         end, place = first + len(block.values), block.first - start
-        columns[:, first:end] = 0.0
-        columns[place : place + block.values.shape[1], first:end] = block.values.T
+        last = place + block.values.shape[1]
+        columns[:place, first:end], columns[place:last, first:end], columns[last:, first:end] = 0.0, block.values.T, 0.0
         first = end
     return columns.T

@@ -98,8 +98,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             logged = all(str(feature).startswith(_LOGGED) for feature in trees.features)
             return trees.as_lightgbm(model.trained_columns if logged else None)
         trees = trees.without_unused()
-        model = replace(model, features=trees.features, weights=(1.0,) * len(trees.features))
-        model = replace(model, parameters=trees.parameters)
+        weights = (1.0,) * len(trees.features)
+        model = replace(model, features=trees.features, weights=weights, parameters=trees.parameters)
     terms = _terms(model, engine, is_linear=trees is None)
     if trees is None:
         return ENGINES[engine].write(model, terms, field)
@@ -272,13 +272,13 @@ def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
 
 
 def _above(thresholds: FloatArray) -> FloatArray:
-    """Return the least number of float32 above each: for values of float32, ``<`` it is ``<=`` the threshold."""
-    # Within the finite numbers, which JSON has.
+    """Return the least number of float32 that is read as more than each, so that ``<`` it is ``<=`` the threshold."""
+    # As engines log them, and feature files have them: by the fewest digits. Within the finite numbers, which JSON has.
     largest = np.finfo(np.float32).max
     rounded = np.clip(thresholds, -largest, largest).astype(np.float32)
     with np.errstate(over="ignore"):
         next_one = np.nextafter(rounded, np.float32(np.inf))
-    above = np.where(rounded.astype(np.float64) > thresholds, rounded, next_one)
+    above = np.where(rounded.astype(str).astype(np.float64) > thresholds, rounded, next_one)
     least: FloatArray = np.minimum(above, largest)
     return least
 

@@ -286,7 +286,8 @@ def test_trees_score_in_the_plugins_as_in_greylag(caplog):
     """Also at each threshold and the numbers of float32 beside it, and where documents lack features."""
     lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(600, 4)).astype(np.float32).astype(np.float64)
+    values = rng.normal(size=(600, 4)).astype(np.float32).astype(str).astype(np.float64)
+    values[:, 3] = np.round(values[:, 3], 2)  # so that thresholds are values, too
     values[:, 1] = np.round(values[:, 1], 1) * (rng.random(600) < 0.5)
     grades = np.digitize(values[:, 0] * values[:, 1] + values[:, 2], [0.4, 1.5])
     names, gaps = ["title_bm25", "price", "clicks", "age"], np.where(rng.random(values.shape) < 0.2, np.nan, values)
@@ -312,7 +313,7 @@ def test_trees_score_in_the_plugins_as_in_greylag(caplog):
                 near = np.float32(limit)
                 for one in (np.nextafter(near, np.float32(-9)), near, np.nextafter(near, np.float32(9))):
                     rows.append(values[0].copy())
-                    rows[-1][place] = one
+                    rows[-1][place] = float(str(one))  # as it is logged
         rows = np.array(rows)
         expected = 2 * booster.predict(rows)
         scores = [plugin.score(dict(zip(names, row, strict=True))) for row in rows.tolist()]
