@@ -199,7 +199,7 @@ class HybridRetriever:
             "passages": [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()],
         }
         try:
-            text = np.frombuffer(json.dumps(content).encode(), np.uint8)
+            text = np.frombuffer(json.dumps(content, allow_nan=False).encode(), np.uint8)
         except (TypeError, ValueError) as error:
             raise ParameterError(f"a field of a passage cannot be saved: {error}") from None
         arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}

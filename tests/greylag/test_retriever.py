@@ -219,7 +219,7 @@ def test_saved_and_loaded_whole(tmp_path):
     path.write_bytes(content[: len(content) // 2])
     refuses(lambda: HybridRetriever.load(path, encode), FormatError, "chunks")
     with pytest.raises(ParameterError, match="cannot be saved"):
-        HybridRetriever([{"text": "a", "field": {1}}], encode).save(path)
+        HybridRetriever([{"text": "a", "field": float("nan")}], encode).save(path)
     assert path.read_bytes() == content[: len(content) // 2]
 
 
