@@ -89,16 +89,15 @@ def compare(
     Parameters
     ----------
     runs : mapping of str to Run, path, or a run that `evaluate` takes
-        Runs by name, or a list of files or of `Run`, by their tags where these differ. All are read and scored before
-        one is refused. JSON of an earlier evaluation is the run that it scored, by the same judgements and measures; of
-        several, the one of this name. Or, without `qrels`, pairs of runs by name and judgements, by name of collection:
-        ``{"nfcorpus": (runs, qrels), ...}``. All have runs of the same names, and p is corrected over all collections
-        together.
+        Runs by name, or a list of files or of `Run`, by their tags where these differ. JSON of an earlier evaluation is
+        the run that it scored, by the same judgements and measures; of several, the one of this name. Or, without
+        `qrels`, pairs of runs and judgements by name of collection, ``{"nfcorpus": (runs, qrels), ...}``, with runs of
+        the same names; p is corrected over all collections. All are read and scored before one is refused.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
     measures : sequence of Measure, str or measure of ir_measures, optional
         By default AP, P@10 and nDCG@10; by subtopic alpha-nDCG@10, ERR-IA@10 and S-recall@10.
     baseline : str or sequence of str, optional
-        The name of the run that the others are compared with, or several names.
+        The names of one or several runs that the others are compared with.
     all_pairs : bool, default False
         Compare every run with every other, without a baseline.
     test, correction, margin
@@ -106,8 +105,7 @@ def compare(
     unjudged : bool, default False
         Add scores and differences with documents without judgements as relevant, and left out (`score_holes`).
     predicted : path or judgements, optional
-        Predicted judgements, such as a language model's, of the topics of `qrels` and of others: means and differences
-        are corrected by people's judgements (`evaluate_with_predictions`), with intervals of their own.
+        Predicted judgements of the topics of `qrels` and of others, by which `evaluate_with_predictions` corrects.
     other_qrels : path or judgements, optional
         Another assessor's judgements: adds how far both agree on the topics of both, by Cohen's kappa of documents,
         plain and weighted, and by Kendall's tau and tau-AP of the runs (Yilmaz, Aslam and Robertson 2008).
@@ -120,16 +118,14 @@ def compare(
     categories : mapping of qid to category, or path, optional
         Add means by category. A file has lines of qid and category, parted by a tab or as CSV.
     fail_if : {"lower", "worse"} or float > 0, optional
-        Add a `gate`, with each run, measure, and category with all topics a check. It fails if a mean is lower than the
-        baseline's; if it is shown to be, by a one-sided test; or if it is not shown to be above the baseline's minus
-        this margin, in units of the measure: non-inferiority, by a one-sided paired t-test. p is corrected over all
-        checks.
+        Add a `gate`, which checks each run by each measure on all topics and on each category. It fails if a mean is
+        lower than the baseline's; is shown to be, by a one-sided test; or is not shown to be above the baseline's minus
+        this margin (non-inferiority, by a one-sided t-test). p is corrected over all checks.
     order : {"best", "given"}, default "best"
         Put runs in the order of their means by the first measure, after the baselines, or leave them.
     read : callable, optional
         Reads the paths among the runs, such as `read_run`. By default, a run is scored as it is read, and not kept in
-        memory, if the lines of its queries are together, and if nothing looks at all runs or all topics at once:
-        `unjudged`, `predicted`, `other_qrels`, judgements by subtopic, ERR and measures of ir_measures.
+        memory, if its lines are together by query, and no view and no measure needs all runs or topics at once.
     """
     collections, baselines = _collections(runs, qrels), as_baselines(baseline)
     # What can be refused is, before runs are read, so that nothing stops after the work.

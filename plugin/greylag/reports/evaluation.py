@@ -209,13 +209,6 @@ class Evaluation:
         shapes = {(frozenset(scores), next(iter(scores.values())).measures) for scores, _ in parts.values()}
         return parts if len(shapes) == 1 else {}
 
-    def leaves(self) -> dict[str, Evaluation]:
-        """Return the evaluations that have scores, by the names of their parts; "" is the name of a single one."""
-        if not self.parts:
-            return {"": self}
-        below = [(name, part.leaves()) for name, part in self.parts.items()]
-        return {", ".join(filter(None, [name, more])): leaf for name, leaves in below for more, leaf in leaves.items()}
-
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent."""
         agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
@@ -291,7 +284,7 @@ def _html(found: Evaluation, per_query: bool) -> str:
     queries = [scores_by_query(found.scores, name) for name in found.scores if not per_query]
     sections = [Section("Scores", parts=[*tables, *queries])]
     if found.parts:
-        leaves = {name: (part.scores, part.significance) for name, part in found.leaves().items()}
+        leaves = {name: (part.scores, part.significance) for name, part in found.parts.items()}
         shared = found.tested if all(tests for _, tests in leaves.values()) else {}
         charts = [collections_chart(shared)] if shared else []
         shown = [f"{name}: {verdict([(scores, test)])}" for name, (scores, test) in leaves.items() if test]

@@ -11,7 +11,7 @@ from greylag.evaluation.measures import Measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import Comparison, Significance, marked_p
 from greylag.reports.names import short_names
-from greylag.reports.scores import baseline_letters, marks_notes, marks_of, notes, ranked
+from greylag.reports.scores import baseline_letters, marks_notes, means_column, means_columns, notes, ranked
 
 Tested = Mapping[str, tuple[Mapping[str, Scores], Significance | None]]
 """By collection, scores by run with their tests; all have the same runs and measures."""
@@ -71,29 +71,13 @@ def paper_note(tested: Tested) -> str:
 def _columns(tested: Tested, *, signed: bool = False) -> dict[Measure, list[dict[str, Marked]]]:
     """Return columns of means by run, by measure: one of each collection and, of several, the mean over them."""
     runs, measures = runs_and_measures(tested)
-    marks = [marks_of(scores, tests, signed=signed) for scores, tests in tested.values()]
-    found = dict[Measure, list[dict[str, Marked]]]()
-    for place, measure in enumerate(measures):
-        means = np.array([[scores[run].means[place] for run in runs] for scores, _ in tested.values()])
-        means = np.vstack([means, means.mean(axis=0)]) if len(tested) > 1 else means
-        columns = zip(means.tolist(), [*marks, {}], strict=False)
-        found[measure] = [_column(measure, dict(zip(runs, of_one, strict=True)), signs) for of_one, signs in columns]
+    by_part = [means_columns(scores, tests, signed=signed) for scores, tests in tested.values()]
+    found = {measure: [columns[place] for columns in by_part] for place, measure in enumerate(measures)}
+    if len(tested) > 1:
+        for measure, columns in found.items():
+            over = {run: float(np.mean([column[run].value for column in columns])) for run in runs}
+            columns.append(means_column(measure, over, {}))
     return found
-
-
-def _column(
-    measure: Measure, means: Mapping[str, float], marks: Mapping[tuple[str, Measure], str]
-) -> dict[str, Marked]:
-    """Make cells of means by run; of several runs, the best as it is shown is marked."""
-    form = ".0f" if measure.family.summary == "sum" else ".4f"
-    shown = {run: float(f"{mean:{form}}") for run, mean in means.items()}
-    best = (min if measure.family.lower_is_better else max)(shown.values()) if len(means) > 1 else None
-    # Padded, so that the numbers before the marks stay aligned.
-    width = max(map(len, marks.values()), default=0)
-    return {
-        run: Marked(mean, form, f"{marks.get((run, measure), ''):<{width}}", shown[run] == best)
-        for run, mean in means.items()
-    }
 
 
 def joint_comparisons(tested: Tested) -> list[Table]:

@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement
 from string import ascii_letters
 from typing import Any
 
-from greylag.core.tables import Cell, Marked, Row, Table
+from greylag.core.tables import Marked, Row, Table
 from greylag.evaluation.agreement import MOST_NAMES, few_names
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
@@ -64,22 +64,38 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
 
     If `lettered`, the letters of the groups are columns, too.
     """
-    measures = next(iter(scores.values())).measures
-    pairs = significance is not None and significance.all_pairs
-    marks = marks_of(scores, significance)
-    widths = [max((len(marks.get((name, measure), "")) for name in scores), default=0) for measure in measures]
-    rows: list[Row] = []
-    ranks = ranked(scores) if pairs else dict.fromkeys(scores, 0)
-    for name, rank in ranks.items():
-        row: list[Cell] = [rank, name] if pairs else [name]
-        for measure, width, mean in zip(measures, widths, scores[name].means.tolist(), strict=True):
-            # Padded, so that the numbers before the marks stay aligned.
-            mark = f"{' ' * pairs}{marks.get((name, measure), ''):<{width}}" if width else ""
-            row.append(Marked(mean, ".0f" if measure.family.summary == "sum" else ".4f", mark))
-        rows.append([*row, *(marks[name, measure] for measure in measures if pairs and lettered)])
+    measures, pairs = next(iter(scores.values())).measures, significance is not None and significance.all_pairs
+    columns, marks = means_columns(scores, significance), marks_of(scores, significance) if pairs and lettered else {}
+    rows = list[Row]()
+    for name, rank in (ranked(scores) if pairs else dict.fromkeys(scores, 0)).items():
+        letters = [marks[name, measure] for measure in measures] if marks else []
+        rows.append([*([rank] if pairs else []), name, *(column[name] for column in columns), *letters])
     header = [*(["rank", "run"] if pairs else ["run"]), *map(str, measures)]
-    header += [f"letters of {measure}" for measure in measures if pairs and lettered]
+    header += [f"letters of {measure}" for measure in measures if marks]
     return Table("\n".join([*notes(scores), *marks_notes(scores, significance)]), header, rows)
+
+
+def means_columns(
+    scores: Mapping[str, Scores], tests: Significance | None, *, signed: bool = False
+) -> list[dict[str, Marked]]:
+    """Return a column for each measure: means by run, with their marks."""
+    marks, columns = marks_of(scores, tests, signed=signed), list[dict[str, Marked]]()
+    space = " " * bool(tests and tests.all_pairs)  # before letters of groups
+    for place, measure in enumerate(next(iter(scores.values())).measures):
+        of_runs = {name: space + marks.get((name, measure), "") for name in scores}
+        columns.append(means_column(measure, {name: float(run.means[place]) for name, run in scores.items()}, of_runs))
+    return columns
+
+
+def means_column(measure: Measure, means: Mapping[str, float], marks: Mapping[str, str]) -> dict[str, Marked]:
+    """Make cells of means by run; of several runs, the best as it is shown is marked."""
+    form = ".0f" if measure.family.summary == "sum" else ".4f"
+    shown = {run: float(f"{mean:{form}}") for run, mean in means.items()}
+    best = (min if measure.family.lower_is_better else max)(shown.values()) if len(means) > 1 else None
+    width = max(map(len, marks.values()), default=0)  # padded, so that numbers before marks stay aligned
+    return {
+        run: Marked(mean, form, f"{marks.get(run, ''):<{width}}", shown[run] == best) for run, mean in means.items()
+    }
 
 
 def marks_of(
@@ -95,26 +111,18 @@ def marks_of(
         return group_letters(scores, significance)
     if len(significance.baselines) == 1 and not signed:
         return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
+    # One of two baselines is the run of their comparison, and either may have beaten the other.
+    found = [(c.run, c.baseline, c.measure, c.direction) for c in significance.comparisons if c.significant]
+    found += [(other, run, measure, -direction) for run, other, measure, direction in found]
+    sides = dict[tuple[str, Measure, int], str]()
+    for other, letter in baseline_letters(significance).items():
+        for run, against, measure, direction in found:
+            if against == other:
+                sides[run, measure, direction] = sides.get((run, measure, direction), "") + letter
     marks = dict[tuple[str, Measure], str]()
-    for sign, found in zip(("", "-"), beaten_and_lost(significance), strict=True):
-        for key, letters in found.items():
-            marks[key] = marks.get(key, "") + sign + letters
+    for (run, measure, direction), letters in sorted(sides.items(), key=lambda item: -item[0][2]):
+        marks[run, measure] = marks.get((run, measure), "") + "-" * (direction < 0) + letters
     return marks
-
-
-def beaten_and_lost(significance: Significance) -> tuple[dict[tuple[str, Measure], str], ...]:
-    """Return the letters of the baselines that a run is shown to be better than by a measure, and worse than."""
-    letters, found = (
-        baseline_letters(significance),
-        (dict[tuple[str, Measure], str](), dict[tuple[str, Measure], str]()),
-    )
-    for c in significance.comparisons:
-        # One of two baselines is the run of their comparison, and either may have beaten the other.
-        for one, other, side in ((c.run, c.baseline, c.direction), (c.baseline, c.run, -c.direction)):
-            if c.significant and other in letters:
-                of_side = found[side < 0]
-                of_side[one, c.measure] = "".join(sorted(of_side.get((one, c.measure), "") + letters[other]))
-    return found
 
 
 def baseline_letters(significance: Significance) -> dict[str, str]:
