@@ -22,8 +22,6 @@ from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedSources
 
-_PURPOSE = "by LambdaMART"
-
 
 @dataclass(frozen=True)
 class LambdaMART:
@@ -69,7 +67,7 @@ class LambdaMART:
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        engine = lightgbm(_PURPOSE)
+        engine = lightgbm()
         settings = {
             "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
             "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
@@ -113,7 +111,7 @@ class LambdaMARTRecipe(Recipe):
     sources: FeatureSources = FeatureSources()
 
     def __post_init__(self) -> None:
-        lightgbm(_PURPOSE)  # before features are computed
+        lightgbm()  # before features are computed
 
     def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""

@@ -10,7 +10,7 @@ import pytest
 from greylag import LuceneIndex, ModelRanker, PositionalIndex, build_index
 from greylag.errors import ParameterError
 from greylag.features import parse_features
-from greylag.features.feature import Feature
+from greylag.features.column import Column
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm
@@ -26,16 +26,6 @@ RNG = np.random.default_rng(0)
 WORDS = "heat flow wing boundary layer cat sat dog ran geese".split()
 TEXTS = {f"d{n:02d}": " ".join(RNG.choice(WORDS, RNG.integers(1, 23))) for n in range(60)}
 QUERIES = "heat flow", "wing wing boundary", "cats and dogs", "goose"
-
-
-class Column(Feature):
-    """A feature that the engine has logged."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __str__(self):
-        return f"column:{self.name}"
 
 
 @pytest.mark.parametrize("engine", ["opensearch", "elasticsearch"])

@@ -164,7 +164,7 @@ class Trees(LearnedFeature):
 
         These are Shapley values (Lundberg et al. 2020), ``pred_contrib``, and add up to the score.
         """
-        booster = lightgbm("to explain trees").Booster(model_str=self.as_lightgbm())
+        booster = lightgbm().Booster(model_str=self.as_lightgbm())
         shares: FloatArray = booster.predict(values, pred_contrib=True, num_threads=1)
         return shares
 
@@ -219,12 +219,14 @@ class Trees(LearnedFeature):
         return [f"{len(self.roots)} trees; of the gain in training:", *lines]
 
 
-def lightgbm(purpose: str) -> Any:
-    """Import LightGBM, which is optional; its import is slow."""
+def lightgbm() -> Any:
+    """Import LightGBM, which grows and explains trees."""
     try:
         import lightgbm
     except ImportError as error:
-        raise DependencyError(f"LightGBM is needed {purpose} ({error}): pip install 'lightgbm>=4'") from None
+        raise DependencyError(
+            f"LightGBM is needed to grow and to explain trees ({error}): pip install 'lightgbm>=4'"
+        ) from None
     return lightgbm
 
 
