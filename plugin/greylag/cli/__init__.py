@@ -193,7 +193,7 @@ def _greylag(
 
 
 def main() -> None:
-    """Run the command line; the exit code is 0, 2 for a mistake of the user, 130 after an interrupt, 1 for a defect."""
+    """Run the command line; exits with 0, 2 for a user's mistake, 3 of a gate, 130 if interrupted, 1 for a defect."""
     prepare_streams()
     handler, log = LogLines(), logging.getLogger("greylag")
     log.addHandler(handler)

@@ -44,16 +44,9 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The checks of a gate, those that failed first; ``str`` has at most nine lines.
+    """The checks of a gate, those that failed first; ``str`` has at most nine lines."""
 
-    Parameters
-    ----------
-    rule : str
-        When a check fails.
-    checks : tuple of Check
-    """
-
-    rule: str
+    rule: str  # when a check fails
     checks: tuple[Check, ...]
 
     @property
@@ -67,14 +60,12 @@ class Gate:
 
     def __str__(self) -> str:
         failed = [check for check in self.checks if check.failed]
-        lines = [
-            f"gate {'failed' if failed else 'passed'}: {len(failed)} of {len(self.checks)} checks fail: {self.rule}"
-        ]
+        word, more = "failed" if failed else "passed", len(failed) - MOST_CHECKS
         rows = [(*check[:5], Marked(check.improvement, "+.4f"), check.p) for check in failed[:MOST_CHECKS]]
-        if rows:
-            header = ("topics", "run", "against", "measure", "mean", "better by", "corrected p")
-            lines += as_text(Table("", header, rows)).rstrip("\n").split("\n")
-        return "\n".join([*lines, *([f"and {more} more"] if (more := len(failed) - MOST_CHECKS) > 0 else [])])
+        header = ("topics", "run", "against", "measure", "mean", "better by", "corrected p")
+        lines = [f"gate {word}: {len(failed)} of {len(self.checks)} checks fail: {self.rule}"]
+        lines += as_text(Table("", header, rows)).splitlines() if rows else []
+        return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 
 
 def parse_fail_if(fail_if: str | float, baselines: Sequence[str]) -> str | float:

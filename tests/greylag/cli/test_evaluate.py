@@ -147,7 +147,6 @@ def test_names_of_files_and_tags_where_they_differ(command, refused, made, half,
     assert names("tag", *runs[1:]) == [tag, "Mine"]
     assert names("tag", runs[0], f"own={half}", "--baseline", runs[2]) == ["Mine", tag, "own"]
     assert names("file", *runs, "--baseline", "a.b") == ["a.b", "bm25", "half"]
-    assert names("path", *runs) == [*map(str, runs)]
     assert "no-such.run" in refused(*words, "tag", *runs, "no-such.run")
 
 
