@@ -139,14 +139,6 @@ def test_ranks_by_the_predictions(estimator):
         assert sorted(result.docids) == sorted(ranking.docids)
 
 
-def test_a_linear_estimator_is_a_linear_model():
-    data = training_data(RANKINGS, QRELS, EXTRACTOR)
-    estimator = LinearRegression(fit_intercept=False).fit(data.features, data.grades)
-    model = RankingModel(EXTRACTOR.specs, tuple(estimator.coef_.tolist()))
-    for ranking in RANKINGS:
-        assert EstimatorRanker(estimator, EXTRACTOR)(ranking).docids == ModelRanker(model, INDEX)(ranking).docids
-
-
 def boosted_trees(**options):
     """Make a classifier of LightGBM."""
     lightgbm = pytest.importorskip("lightgbm")
