@@ -18,9 +18,8 @@ from greylag.runtime.compilation import compiled
 from greylag.runtime.files import is_file
 
 MIN_BYTES = 1 << 22  # of a file for which importing Numba is worth it, which takes as long as 10^5 lines without
-# Powers of ten up to 1e22 are floats.
+POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])  # floats without rounding
 WORDS = np.frombuffer(b"qid:docid=qid=", np.uint8)
-POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])
 
 
 class Lines(NamedTuple):
