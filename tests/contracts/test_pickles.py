@@ -17,10 +17,12 @@ from greylag.features.spelling import parse_features
 from greylag.fusion import GivenRun, PooledSources
 from greylag.index import PositionalIndex, RM3Search
 from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
+from greylag.index.vectors import ArrayVectors, VectorSearch
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Composable, Pipeline, Source
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import Query, Ranking, Run
+from greylag.recipes import HybridSearch
 from tests.contracts.test_stages import MAKERS, STAGES
 from tests.greylag.diversity import samples
 from tests.test_structure import public_names
@@ -47,12 +49,20 @@ class Folder:
     def extractor(self):
         return FeatureExtractor(self.index, FEATURES)
 
+    @property
+    def vectors(self):
+        docids = self.index.docids_of(np.arange(self.index.n_documents))
+        rows = np.random.default_rng(0).standard_normal((len(docids) + 1, 4))
+        return ArrayVectors(docids, rows[1:], {QUERY.qid: rows[0]})
+
 
 SAMPLES = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
     RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
     PooledSources: lambda f: PooledSources((f.lucene.bm25(30), f.lucene.ql(30))),
+    VectorSearch: lambda f: VectorSearch(f.vectors, f.index, k=10),
+    HybridSearch: lambda f: HybridSearch(f.index, f.vectors, k=10),
     GivenRun: lambda f: GivenRun(Run((f.ranking,))),
     Pipeline: lambda f: f.lucene.bm25(30) >> ModelRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),
     **{type(STAGES[name]): lambda f, make=make: make(f.index) for name, make in MAKERS.items() if "dense" not in name},

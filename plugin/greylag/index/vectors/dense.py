@@ -16,6 +16,7 @@ from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.index.vectors.protocol import cosines, unit_rows
 from greylag.ranking import BoolArray, FloatArray
+from greylag.runtime.parallel import rebuilt
 
 Dense = NDArray[np.floating[Any]]
 QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]
@@ -66,6 +67,9 @@ class ArrayVectors:
         if len(self._rows) != len(array):
             twice = next(docid for row, docid in enumerate(self.docids) if self._rows[docid] != row)
             raise ParameterError(f"document {twice!r} has two vectors")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     def __repr__(self) -> str:
         return f"ArrayVectors({len(self.docids)} documents, {self.array.shape[1]} dimensions)"

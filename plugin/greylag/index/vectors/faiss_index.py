@@ -82,7 +82,7 @@ class FaissVectors:
         vectors = self._index.reconstruct_batch(rows) if len(rows) else np.zeros((0, self._index.d), dtype=np.float32)
         return checked(vectors, (len(rows), self._index.d), "of the documents")
 
-    @property
+    @cached_property
     def docids(self) -> Sequence[str]:
         """The documents in the order of the index."""
         return tuple(self._rows)
@@ -91,9 +91,8 @@ class FaissVectors:
         """Find up to k documents by FAISS, in its order; as exact as the index is. None for a zero query."""
         if not query.any():
             return []
-        docids = self.docids
-        _, (rows,) = self._index.search(np.asarray(query, dtype=np.float32), min(k, len(docids)))
-        return [docids[row] for row in rows.tolist() if row >= 0]
+        _, (rows,) = self._index.search(np.asarray(query, dtype=np.float32), min(k, len(self.docids)))
+        return [self.docids[row] for row in rows.tolist() if row >= 0]
 
     def query(self, qid: str, text: str) -> Dense:
         """Return the vector of a query."""
