@@ -19,14 +19,11 @@ from greylag.reports.queries import QueryChanges, most_changed, query_changes, r
 from greylag.reports.report import Section
 from greylag.reports.verdict import verdict
 from greylag.studies.collection import OpenCollection
-from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
+from greylag.studies.tables import Table, models_table
 
 TOP_K = 10  # documents of a ranking
 SHOWN_QUERIES = 500  # of a list; a report of thousands is slow to open
 
-_EFFECTIVENESS = """\
-Parameters of tuned baselines were chosen on the same training queries. p: two-sided paired t-test over queries, with
-Holm's correction over all comparisons of a table, as in `greylag evaluate`."""
 _MODELS = """\
 Each fold's features, in the order of selection if they were added one by one, and their share: weight times the
 feature's standard deviation within a query, as a percentage of the sum over features. The weights are in the models.
@@ -87,21 +84,12 @@ def together(by_kind: Mapping[str, Evaluation]) -> Evaluation:
 
 def sections(ranked: Ranked) -> list[Section]:
     """Write the sections of the report."""
-    totals = [
-        means_table(f"{kind.capitalize()}: means over {len(one.qids)} judged queries", means(scores))
-        for kind, scores in ranked.scores.items()
-        for one in [next(iter(scores.values()))]
-    ]
     held_out = "Every query was ranked by a model that was trained on the other folds."
     if len(ranked.folds) == 1:
         held_out = f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
-    tables = [
-        comparison_table(f"{kind.capitalize()}: each step against the one before", test)
-        for kind, test in ranked.tests.items()
-    ]
+    told = f"{_summary(ranked)} {held_out} Parameters of tuned baselines were chosen on the same training queries."
     return [
-        result(ranked.compared, _summary(ranked), totals),
-        Section("Effectiveness", f"{held_out} {_EFFECTIVENESS}", tables),
+        result(ranked.compared, told, ranked.evaluation.tables(wide=True)),
         _learned(ranked),
         Section("Queries", _QUERIES, _changes(ranked)),
     ]

@@ -346,7 +346,8 @@ def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder
     parsed, results = Page(page), samples.results(folder)
     means = {name: run["means"] for name, run in results["relevance"]["runs"].items()}
     for name in ("bm25", "ql", "mrf", "mmr"):
-        assert [name, *(f"{value:.4f}" for value in means[name].values())] in parsed.rows
+        row = next(row for row in parsed.rows if row[0] == name)
+        assert [cell for cell in row[1:] if cell[:1].isdigit()] == [f"{value:.4f}" for value in means[name].values()]
     per_query = {name: results["relevance"]["runs"][name]["per_query"] for name in ("bm25", "mrf")}
     changes = [float(value or "") for _, name, value in parsed.attributes if name == "data-change"]
     assert changes[: len(per_query["mrf"])] == [
