@@ -267,7 +267,7 @@ def _named_files(runs: Sequence[str], baselines: Sequence[str], by: Naming) -> t
     for baseline in baselines:
         # A baseline may be one of the runs, by its name or its file, and is scored once.
         label, path = named_file(baseline)
-        known = next((files[name] for name in files if name == (label or str(path)) or files[name] == path), None)
+        known = next((files[name] for name in files if files[name] == path or (name, None) == (str(path), label)), None)
         if known is None and not path.exists():
             remedy = _proposed(baseline, files)
             raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")

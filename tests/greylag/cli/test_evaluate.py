@@ -126,6 +126,7 @@ def test_runs_have_names(command, refused, made, half, tmp_path):
         assert [*found["runs"]] == ["half", "BM25"]
         assert found["significance"]["baseline"] == "half"
     assert "BM25 names two runs" in refused(*words, f"BM25={half}")
+    assert "BM25 names two runs" in refused(*words, half, "--baseline", f"BM25={made / 'qrels.txt'}")
     assert "no-such.run" in refused(*words, "x=no-such.run")
     assert "half.run is given 2 times, and counts once" in command(*words, half, half)[2]
     equal = tmp_path / "a=b.run"
