@@ -62,13 +62,6 @@ class LengthSlopes:
     With L that length in terms (`PositionalIndex.average_length`), cut at `shortest` and `longest`, a feature weighs
 
         weight + slope log(L / sqrt(shortest longest)).
-
-    Parameters
-    ----------
-    slopes : tuple of float
-        One for each feature.
-    shortest, longest : float > 0
-        Terms, the shorter first.
     """
 
     slopes: tuple[float, ...]

@@ -1,14 +1,9 @@
 """Cross-fitted columns: a query's values come from parameters learned without its judgements.
 
 A feature that was learned or tuned on judged queries is better on these than on new ones, and a learner would trust it
-too much. So a query's values come from the feature that the other parts of the queries make:
-
-    part                          1        2        3
-    learned or tuned on parts     2, 3     1, 3     1, 2
-
-The model keeps the feature that all queries make. A learner that is cross-validated over the same parts holds out
-queries whose values their judgements have no share in; values of training queries know the held-out judgements
-through a table or a few parameters alone.
+too much. So a query's values come from the feature that the other parts of the queries make, and the model keeps the
+one that all queries make. A learner that is cross-validated over the same parts holds out queries whose values their
+judgements have no share in.
 """
 
 from __future__ import annotations

@@ -95,16 +95,7 @@ class LambdaMART:
 
 @dataclass(frozen=True)
 class LambdaMARTRecipe(Recipe):
-    """LambdaMART over features whose parameters are tuned on training queries.
-
-    The model is a `RankingModel` of one feature, the sum of the trees.
-
-    Parameters
-    ----------
-    learner : LambdaMART
-    sources : FeatureSources, default ``FeatureSources()``
-        The features.
-    """
+    """LambdaMART over features whose parameters are tuned on training queries; the model's one feature is the trees."""
 
     learner: LambdaMART
     _: KW_ONLY

@@ -33,10 +33,6 @@ class RM3Recipe(Recipe):
         The measure to maximise.
     grid : mapping of str to sequence, default `greylag.recipes.baselines.GRID`
         The values to try for k1, b, fb_docs, fb_terms and original_weight, on at most 2,000 queries.
-
-    References
-    ----------
-    Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD (RM3).
     """
 
     objective: Objective | str = "AP"
