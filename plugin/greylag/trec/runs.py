@@ -107,13 +107,7 @@ def read_run(
 
 
 class RunParts:
-    """A run in a file that is read once, in parts of whole queries, so that it need not fit in memory.
-
-    Parameters
-    ----------
-    path, topics, lenient
-        As for `read_run`.
-    """
+    """A run in a file, with the parameters of `read_run`, read once, in parts of whole queries: it may exceed memory."""
 
     def __init__(
         self, path: str | Path, topics: Mapping[str, str] | str | Path | None = None, *, lenient: bool = False
