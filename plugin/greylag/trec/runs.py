@@ -107,7 +107,7 @@ def read_run(
 
 
 class RunParts:
-    """A run in a file, with the parameters of `read_run`, read once, in parts of whole queries: it may exceed memory."""
+    """A run in a file, with the parameters of `read_run`, read in parts of whole queries: it may exceed memory."""
 
     def __init__(
         self, path: str | Path, topics: Mapping[str, str] | str | Path | None = None, *, lenient: bool = False
