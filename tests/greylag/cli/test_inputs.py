@@ -92,9 +92,8 @@ def test_an_option_with_text_names_files_by_its_type_or_has_none(command):
 def test_a_parameter_of_a_stage_with_text_is_a_file_or_one_of_some_words(name):
     stage = StageStep(name).stage
     hints = {part.name: part.type for part in fields(stage) if part.init}
-    assert {part for part, hint in hints.items() if hint in ("str", "str | None")} <= StageStep(
-        name
-    ).stage.readers.keys()
+    texts = {part for part, hint in hints.items() if hint in ("str", "str | None")}
+    assert texts <= stage.readers.keys() | {"delimiter"}
 
 
 def forms(form):
