@@ -209,6 +209,10 @@ def test_saved_and_loaded_whole(tmp_path):
         ((lambda texts: encode(texts)[:, :5],), "5 dimensions|8"),
     ):
         refuses(lambda loaded=loaded: HybridRetriever.load(path, *loaded), FormatError, f"chunks|{parts}", "|")
+    with np.load(path) as arrays, (tmp_path / "stale").open("wb") as file:
+        other = arrays["vectors"] + np.eye(61, 8, -7, dtype=np.float32)  # of one passage
+        np.savez(file, **{**arrays, "vectors": other})
+    refuses(lambda: HybridRetriever.load(tmp_path / "stale", encode), FormatError, "has changed", "|")
     for place in np.random.default_rng(2).integers(0, len(content), 60).tolist():
         path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
         try:
