@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -10,9 +11,10 @@ from scipy.sparse import csr_matrix
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics, covered_columns
-from greylag.greedy import greedy_picks
+from greylag.greedy import TIE_TOLERANCE
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.runtime.compilation import compiled
 
 
 @dataclass(frozen=True)
@@ -44,34 +46,36 @@ class CoverageGain:
         if (other := coverage.data[coverage.data != 1]).size:
             raise ParameterError(f"coverage has an entry {other[0]}: the entries must be 1")
         self._coverage = coverage
+        self._columns = coverage.indices.copy()  # `_sum_left` drops covered ones in place; `add` needs the whole rows
+        self._ends = coverage.indptr[1:].astype(np.int64)
         self._values = values.astype(np.float64)
         self._base = base
 
     def gains(self) -> FloatArray:
         """Return the value of the columns that each candidate would newly cover, shape (n,)."""
-        return np.asarray(self._coverage @ self._values + self._base)
+        sums = np.empty(len(self._ends))
+        _sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
+        return sums + self._base
 
     def add(self, candidate: int) -> None:
         """Reduce the value of the columns that the candidate covers to 0."""
         self._values[covered_columns(self._coverage, [candidate])] = 0.0
 
     def picks(self, k: int, other: CoverageGain | None = None) -> IntArray:
-        """Pick by `greedy_picks` of this gain plus another coverage's; both are used up."""
-        return greedy_picks(self if other is None else _Sum(self, other), k)
+        """Pick by `greedy_picks` of this gain plus another coverage's, compiled for training; both are used up."""
+        base = np.zeros(len(self._ends)) + self._base + (other._base if other else 0.0)
+        starts = self._coverage.indptr
+        # Rows without columns stand for a coverage that is not there, so that one compiled function serves both.
+        empty = starts, starts[:-1].astype(np.int64), self._columns, self._values
+        picked = _pick(*self._layout, *(other._layout if other else empty), base, min(k, len(base)), TIE_TOLERANCE)
+        if len(picked) < min(k, len(base)):
+            raise ParameterError("CoverageGain: a gain is not finite")
+        return np.asarray(picked)
 
-
-class _Sum:
-    """The sum of two gains."""
-
-    def __init__(self, *parts: CoverageGain) -> None:
-        self._parts = parts
-
-    def gains(self) -> FloatArray:
-        return self._parts[0].gains() + self._parts[1].gains()
-
-    def add(self, candidate: int) -> None:
-        for part in self._parts:
-            part.add(candidate)
+    @property
+    def _layout(self) -> tuple[Any, IntArray, Any, FloatArray]:
+        """The start and end of each row's columns, the columns, and their values."""
+        return self._coverage.indptr, self._ends, self._columns, self._values
 
 
 def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
@@ -81,6 +85,56 @@ def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
     return CoverageGain(
         csr_matrix((ones, columns, frequencies.indptr), (frequencies.shape[0], len(words))), np.ones(len(words))
     )
+
+
+@compiled()
+def _sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sums: FloatArray) -> None:
+    """Write the sum of the values of each row's columns to `sums`, and drop columns of value 0 from the row for good.
+
+    Row i has the columns from ``starts[i]`` to ``ends[i]``; `columns` and `ends` are updated. Values are added in the
+    order of the columns, as scipy adds them in a product. The loop has no branch, since values of 0 come in no order,
+    and no negative numbers, which Numba would count from the end of an array.
+    """
+    for row in range(len(ends)):
+        total, end = 0.0, np.uint64(starts[row])
+        for entry in range(np.uint64(starts[row]), np.uint64(ends[row])):
+            column = np.uint64(columns[entry])
+            value = values[column]
+            total += value
+            columns[end] = column
+            end += np.uint64(value != 0.0)
+        sums[row], ends[row] = total, end
+
+
+@compiled()
+def _pick(
+    starts: Any, ends: IntArray, columns: Any, values: FloatArray,
+    other_starts: Any, other_ends: IntArray, other_columns: Any, other_values: FloatArray,
+    base: FloatArray, k: int, tolerance: float,
+) -> IntArray:  # fmt: skip
+    """Pick k rows greedily by the sum of two coverages' gains and `base`; fewer if a gain is not finite."""
+    n, picked, left = len(base), np.empty(k, dtype=np.int64), np.ones(len(base), dtype=np.bool_)
+    sums, others = np.empty(n), np.empty(n)
+    for number in range(k):
+        _sum_left(starts, ends, columns, values, sums)
+        _sum_left(other_starts, other_ends, other_columns, other_values, others)
+        lowest, highest = np.inf, -np.inf
+        for row in range(n):
+            sums[row] = sums[row] + base[row] + others[row]
+            if left[row]:
+                if not np.isfinite(sums[row]):
+                    return picked[:number]
+                lowest, highest = min(lowest, sums[row]), max(highest, sums[row])
+        # The first row whose gain is within rounding of the best: ties go to the better rank, as in `greedy_picks`.
+        least = highest - tolerance * max(-lowest, highest, -highest)
+        best = 0
+        while not (left[best] and sums[best] >= least):
+            best += 1
+        picked[number], left[best] = best, False
+        # Covered columns are worth nothing from now on; `_sum_left` drops them from all rows.
+        values[columns[starts[best] : ends[best]]] = 0.0
+        other_values[other_columns[other_starts[best] : other_ends[best]]] = 0.0
+    return picked
 
 
 def subtopic_gain(subtopics: Subtopics) -> CoverageGain:

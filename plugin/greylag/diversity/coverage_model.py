@@ -24,7 +24,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -32,8 +32,9 @@ from scipy.sparse import csr_matrix
 from greylag.core.checks import check_choice, check_counts
 from greylag.diversity.coverage import CoverageGain, subtopic_gain
 from greylag.errors import ModelError, ParameterError
-from greylag.evaluation.subtopics import Subtopics, covered_columns
+from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 TEXT_CRITERIA = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
 Levels = Literal["own", "all"]
@@ -207,8 +208,7 @@ class CoverageModel:
     def joint_feature(self, x: Candidates, y: IntArray) -> FloatArray:
         """Compute Psi(x, y), shape (d,)."""
         curves, thresholds = x.features.n_curves, len(x.features.thresholds)
-        steps = x.steps[np.unique(covered_columns(x.coverage, y))]  # a word counts once, however many picks have it
-        reached = np.bincount(steps[steps >= 0], minlength=curves * thresholds).astype(np.float64)
+        reached = _count_steps(x.coverage.indptr, x.coverage.indices, x.steps, y, curves * thresholds)
         # A pair that reaches a threshold reaches all lower ones.
         words = reached.reshape(curves, thresholds)[:, ::-1].cumsum(axis=1)[:, ::-1]
         return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)])
@@ -259,4 +259,29 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
     words, documents = weights[: curves * thresholds], weights[curves * thresholds :]
     # A pair that reaches a threshold is counted at all lower ones: its value is the sum of their weights.
     values = np.append(words.reshape(curves, thresholds).cumsum(axis=1), 0.0)  # at -1: no threshold is reached
-    return CoverageGain(x.coverage, values[x.steps].sum(axis=1), x.document_features @ documents + bonus)
+    return CoverageGain(x.coverage, _sum_steps(x.steps, values), x.document_features @ documents + bonus)
+
+
+@compiled()
+def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
+    """Sum the values of each row's steps; -1 is the last value."""
+    # A loop, as fancy indexing would make an array as large as `steps`, for thousands of sets in training.
+    sums = np.zeros(len(steps))
+    for row in range(len(steps)):
+        for step in steps[row]:
+            sums[row] += values[step]
+    return sums
+
+
+@compiled()
+def _count_steps(starts: Any, columns: Any, steps: IntArray, rows: IntArray, n_steps: int) -> FloatArray:
+    """Count the covered columns with each step; -1 is none."""
+    counts, covered = np.zeros(n_steps), np.zeros(len(steps), dtype=np.bool_)
+    for row in rows:
+        for column in columns[starts[row] : starts[row + 1]]:
+            if not covered[column]:  # a word counts once, however many picks have it
+                covered[column] = True
+                for step in steps[column]:
+                    if step >= 0:
+                        counts[step] += 1.0
+    return counts

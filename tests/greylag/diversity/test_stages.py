@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from greylag.diversity import (
     PM2,
+    Coverage,
+    EssentialPages,
     EssentialPagesGain,
     GreedyStage,
     GroupLimit,
@@ -19,6 +24,7 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
+from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
 from greylag.evaluation import Subtopics
@@ -79,6 +85,56 @@ def test_gains_are_rises_of_the_value(seed, gain_of, value):
         picked.append(candidate)
 
 
+@given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
+def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
+    """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""
+    rng = np.random.default_rng(seed)
+    covered = csr_matrix((rng.random((n, columns)) < rng.random()).astype(float))
+    values, base = rng.normal(size=columns) * (rng.random(columns) < 0.8), rng.normal(size=n)
+    gain, before = CoverageGain(covered, values, base), covered.toarray()
+    for pick in rng.permutation(n):
+        np.testing.assert_array_equal(gain.gains(), covered @ values + base)
+        gain.add(pick)
+        values = np.where(covered[[pick]].toarray()[0] > 0, 0.0, values)
+    np.testing.assert_array_equal(covered.toarray(), before)
+
+
+@given(st.integers(0, 1 << 32), st.integers(0, 12), st.integers(1, 14))
+def test_compiled_picks_are_those_of_the_greedy_loop(seed, n, k):
+    """Also where gains are tied, negative or those of two coverages."""
+    rng = np.random.default_rng(seed)
+    draws = [
+        (csr_matrix((rng.random((max(n, 1), size)) < 0.4).astype(float))[:n], rng.integers(-2, 4, size) / 4)
+        for size in (15, 4)
+    ]
+    base = rng.integers(-1, 2, n) / 4
+
+    def gains():
+        return [CoverageGain(draws[0][0], draws[0][1], base), CoverageGain(*draws[1], -0.5)]
+
+    class Sum:
+        def __init__(self):
+            self.parts = gains()
+
+        def gains(self):
+            return self.parts[0].gains() + self.parts[1].gains()
+
+        def add(self, candidate):
+            for part in self.parts:
+                part.add(candidate)
+
+    first, second = gains()
+    assert first.picks(k, second).tolist() == greedy_picks(Sum(), k).tolist()
+    assert gains()[0].picks(k).tolist() == greedy_picks(gains()[0], k).tolist()
+
+
+@pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
+def test_stages_over_words_are_the_greedy_choice(stage, gain_of):
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    picked = greedy_picks(gain_of(index.term_frequencies(index.documents(ranking.docids))), 4)
+    assert stage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
+
+
 def test_relevance_is_bm25_by_the_highest():
     index = PositionalIndex.from_texts({"a": "cat cat dog", "b": "cat cow pig", "c": "cow"})
     ranking = Ranking("q", "x", ("a", "b", "c"), [3.0, 2.0, 1.0])
@@ -100,6 +156,13 @@ def test_by_hand():
     gain.add(2)  # its seat is divided 1 : 3
     quotients = 1 / (2 * 1.25 + 1), 1 / (2 * 0.75 + 1)
     assert gain.gains()[[1, 3]].tolist() == pytest.approx([0.25 * quotients[0] * 0.9, 0.75 * quotients[1] * 0.5])
+
+
+def test_seats_are_proportional():
+    """With one aspect a document and equal weights, aspects take turns."""
+    relevance = np.repeat(np.eye(3), 4, axis=0)
+    picked = greedy_picks(PM2Gain(relevance, 1.0), 9)
+    assert [int(pick) // 4 for pick in picked] == [0, 1, 2] * 3
 
 
 @pytest.mark.parametrize("seed", range(8))
