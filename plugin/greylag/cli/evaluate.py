@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,8 +16,6 @@ from greylag.cli.options import (
     Teams,
     TheNames,
     check_rules,
-    files_by_name,
-    named_file,
     parse_measures,
 )
 from greylag.cli.terminal import write_line
@@ -26,8 +24,8 @@ from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.reports.comparison import compare
 from greylag.reports.evaluation import FORMS, check_form
-from greylag.reports.names import Naming, name_runs
-from greylag.trec.runs import RunParts, run_tag
+from greylag.reports.names import name_with_baselines, within
+from greylag.trec.runs import RunParts
 
 _log = logging.getLogger("greylag")
 FAILED = 3
@@ -51,7 +49,6 @@ RULES = [
     Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
-
 
 Runs = Annotated[
     list[str],
@@ -187,19 +184,16 @@ def evaluate(
     check_form("--format", form)
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    given = [*runs, *(run for run in baseline or () if "{}" in run)] if collections else []
-    patterns = _patterns(given, collections or (), names)
+    files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
     pairs, only = dict[str, tuple[Any, Any]](), dict[Path, Path]()
     for name in collections or [""]:
-        words = {run: f"{label}={_within(path, name)}" for run, (label, path) in patterns.items()}
-        placed, against = ([words.get(run, run) for run in of] for of in (runs, baseline or ()))
-        files, baselines = _named_files(placed, against, names)
-        among = topics and Path(str(topics).replace("{}", name))
-        only |= {path: among for path in files.values() if among}
-        judged = [Path(_within(str(path), name)) for path in qrels]
-        pairs[name] = files, _judgements(shared, judged, among, subtopics=subtopics)
+        among = topics and Path(str(topics).replace("{}", name or "{}"))
+        placed = {label: within(path, name) for label, path in files.items()}
+        only |= {path: among for path in placed.values() if among}
+        judged = _judgements(shared, [within(path, name) for path in qrels], among, subtopics=subtopics)
+        pairs[name] = placed, judged
     found = compare(
-        pairs if collections else files,
+        pairs if collections else pairs[""][0],
         None if collections else pairs[""][1],
         measures and parse_measures(measures, qrels[0]),
         baseline=baselines,
@@ -241,46 +235,3 @@ def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, s
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
     return shared.of_topics(grades, path, topics)
-
-
-def _patterns(runs: Sequence[str], collections: Sequence[str], by: Naming) -> dict[str, tuple[str, str]]:
-    """Return names and paths of runs that have a place for a collection's name; tags are those of the first one."""
-    given = {run: named_file(run) for run in runs}
-    first = [
-        (label, Path(_within(str(path), collections[0])) if by == "tag" else path) for label, path in given.values()
-    ]
-    named = zip(given.items(), name_runs(first, by), strict=True)
-    return {run: (label, str(path)) for (run, (_, path)), (label, _) in named}
-
-
-def _within(path: str, collection: str) -> str:
-    """Put the name of a collection, if there is one, in its place in a path."""
-    if collection and "{}" not in path:
-        raise ParameterError(f"{path} has no place for a collection's name: write {{}} where it stands")
-    return path.replace("{}", collection) if collection else path
-
-
-def _named_files(runs: Sequence[str], baselines: Sequence[str], by: Naming) -> tuple[dict[str, Path], list[str]]:
-    """Return the files of runs by name, the baselines' first, and their names; these may be among the runs."""
-    given = [*map(named_file, runs)]
-    files, against, unknown = files_by_name(given, by), list[Path](), list[tuple[str | None, Path]]()
-    for baseline in baselines:
-        # A baseline may be one of the runs, by its name or its file, and is scored once.
-        label, path = named_file(baseline)
-        known = next((files[name] for name in files if files[name] == path or (name, None) == (str(path), label)), None)
-        if known is None and not path.exists():
-            remedy = _proposed(baseline, files)
-            raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
-        against.append(known or path)
-        unknown += [] if known else [(label, path)]
-    files = files_by_name([*unknown, *given], by) if unknown else files
-    names = [next(name for name in files if files[name] == path) for path in against]
-    return {name: files[name] for name in names} | files, names
-
-
-def _proposed(baseline: str, files: Mapping[str, Path]) -> str:
-    """Propose the run of this number, file name or tag as the baseline; "" if there is none."""
-    for number, (name, path) in enumerate(files.items(), 1):
-        if baseline in (str(number), path.name, path.stem, run_tag(path)):
-            return f": write --baseline {name}"
-    return ""

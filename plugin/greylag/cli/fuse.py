@@ -22,7 +22,6 @@ from greylag.cli.options import (
     Tag,
     check_rules,
     help_of,
-    named_file,
     parse_measures,
 )
 from greylag.cli.terminal import write_line
@@ -31,6 +30,7 @@ from greylag.errors import ParameterError
 from greylag.fusion import RRF, CombMNZ, CombSUM, Fusion, cut, parse_fusion
 from greylag.learning.letor import read_scores
 from greylag.ranking import SEEN, Run, marked
+from greylag.reports.names import named_file
 from greylag.runtime.files import open_atomically
 from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from greylag.features.named_files import FEATURE_FILES
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.ranking import Run
-from greylag.reports.names import Naming, name_runs
+from greylag.reports.names import Naming, named_file
 from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
 from greylag.trec.qrels import join_qrels
@@ -129,25 +128,6 @@ VECTORS = typer.Option(
     "--vectors",
     help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
 )
-
-
-def named_file(text: str) -> tuple[str | None, Path]:
-    """Split ``NAME=FILE``; any other text, or one that is a file itself, has no name."""
-    name, sign, path = text.partition("=")
-    return (name, Path(path)) if sign and name and not Path(text).exists() else (None, Path(text))
-
-
-def files_by_name(given: Sequence[tuple[str | None, Path]], by: Naming) -> dict[str, Path]:
-    """Name files of runs; refuse a name of two, and warn of a file that is given again."""
-    files = dict[str, Path]()
-    for (name, path), number in Counter(name_runs(given, by)).items():
-        if files.setdefault(name, path) != path:
-            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
-        if number > 1:
-            _log.warning("%s is given %d times, and counts once", name, number)
-    return files
-
-
 NAMED_FILES = Names(lambda text: [str(named_file(text)[1])])
 """Marks texts that `named_file` reads."""
 TheNames = Annotated[

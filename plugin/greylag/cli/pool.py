@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import NAMED_FILES, Shared, Teams, TheNames, files_by_name, named_file
+from greylag.cli.options import NAMED_FILES, Shared, Teams, TheNames
 from greylag.cli.terminal import write_line
 from greylag.evaluation.pooling import pool_runs
+from greylag.reports.names import name_files
 from greylag.runtime.files import write_text
 from greylag.trec.runs import RunParts
 
@@ -37,7 +38,7 @@ def pool(
     With --teams, each team has as many documents as any other: its runs are merged rank by rank.
     """
     shared: Shared = context.obj
-    files = files_by_name([*map(named_file, runs)], names)
+    files = name_files(runs, names)
     opened = {name: RunParts(path, lenient=shared.lenient) for name, path in files.items()}
     judged = None if qrels is None else shared.qrels(qrels)
     found = pool_runs(opened, depth, teams=teams, judged=judged, sample=sample, seed=seed)

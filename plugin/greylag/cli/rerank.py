@@ -21,7 +21,6 @@ from greylag.cli.options import (
     Shared,
     Tag,
     check_rules,
-    named_file,
 )
 from greylag.cli.ranking_inputs import (
     first_rankings,
@@ -37,6 +36,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.index.vectors.dense import ArrayVectors
 from greylag.pipeline import Pipeline
 from greylag.ranking import Run, marked
+from greylag.reports.names import named_file
 from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
 from greylag.runtime.parallel import parallel_map

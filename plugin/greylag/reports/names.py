@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,11 +15,12 @@ from greylag.trec.runs import run_tag
 Naming = Literal["path", "file", "tag"]
 ENDINGS = ".run", ".txt", ".trec", ".res"
 """What the names of runs' files end with, before ``.gz``."""
+_log = logging.getLogger("greylag")
 
 
-def name_runs(runs: Sequence[tuple[str | None, Any]], by: Naming) -> list[tuple[str, Any]]:
+def name_runs(runs: Sequence[tuple[str | None, Any]], by: Naming, collection: str = "") -> list[tuple[str, Any]]:
     """Name runs, or their files, that have no name, by tag or file; those that share one have their path."""
-    short = [name or _short(run, by) for name, run in runs]
+    short = [name or _short(run, by, collection) for name, run in runs]
     sharing, named = Counter(short), list[tuple[str, Any]]()
     for name, (given, run) in zip(short, runs, strict=True):
         alone = bool(name) and sharing[name] == 1
@@ -28,13 +30,58 @@ def name_runs(runs: Sequence[tuple[str | None, Any]], by: Naming) -> list[tuple[
     return named
 
 
-def _short(run: Run | Path, by: Naming) -> str:
-    """Return a run's tag, or the name or path of its file."""
-    if isinstance(run, Run) or by == "tag":
-        return run.tag if isinstance(run, Run) else run_tag(run)
-    if by == "path":
-        return str(run)
-    return _stem(run)
+def _short(run: Run | Path, by: Naming, collection: str) -> str:
+    """Return a run's tag, or the name or path of its file, whose tag is that of the collection's."""
+    if isinstance(run, Run):
+        return run.tag
+    return run_tag(within(run, collection)) if by == "tag" else str(run) if by == "path" else _stem(run)
+
+
+def named_file(text: str) -> tuple[str | None, Path]:
+    """Split ``NAME=FILE``; any other text, or one that is a file itself, has no name."""
+    name, sign, path = text.partition("=")
+    return (name, Path(path)) if sign and name and not Path(text).exists() else (None, Path(text))
+
+
+def within(path: Path, collection: str) -> Path:
+    """Put the name of a collection, if there is one, in its place in a path."""
+    if collection and "{}" not in str(path):
+        raise ParameterError(f"{path} has no place for a collection's name: write {{}} where it stands")
+    return Path(str(path).replace("{}", collection)) if collection else path
+
+
+def name_files(texts: Sequence[str], by: Naming, collection: str = "") -> dict[str, Path]:
+    """Name the files of ``NAME=FILE`` or FILE; refuse a name of two, and warn of a file that is given again."""
+    files = dict[str, Path]()
+    for (name, path), number in Counter(name_runs([*map(named_file, texts)], by, collection)).items():
+        if files.setdefault(name, path) != path:
+            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
+        if number > 1:
+            _log.warning("%s is given %d times, and counts once", name, number)
+    return files
+
+
+def name_with_baselines(
+    runs: Sequence[str], baselines: Sequence[str], by: Naming, collection: str
+) -> tuple[dict[str, Path], list[str]]:
+    """Name files as `name_files` does, the baselines' first; these, whose names are also returned, may be runs."""
+    files, against, unknown = name_files(runs, by, collection), list[Path](), list[str]()
+    for baseline in baselines:
+        # By name or file, so that it is scored once.
+        label, path = named_file(baseline)
+        known = next((files[name] for name in files if files[name] == path or (name, None) == (str(path), label)), None)
+        if known is None and not Path(str(path).replace("{}", collection or "{}")).exists():
+            alike = (
+                f": write --baseline {name}"
+                for number, (name, one) in enumerate(files.items(), 1)
+                if baseline in (str(number), one.name, one.stem, run_tag(within(one, collection)))
+            )
+            raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{next(alike, '')}")
+        against.append(known or path)
+        unknown += [] if known else [baseline]
+    files = name_files([*unknown, *runs], by, collection) if unknown else files
+    names = [next(name for name in files if files[name] == path) for path in against]
+    return {name: files[name] for name in names} | files, names
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
