@@ -17,7 +17,7 @@ from greylag import ParameterError
 from greylag.reports import Section
 from greylag.studies import Context, Outcome, Study, means_table
 from greylag_papers.schiegg_2016 import report
-from greylag_papers.schiegg_2016.images import MODEL, UNIT, ImageSettings, named_examples, open_images
+from greylag_papers.schiegg_2016.images import MODEL, ImageSettings, named_examples, open_images
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage
 from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, SSVM, Task, TrialTable, run_trials
 from greylag_papers.texts import read_texts
@@ -64,8 +64,6 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     others = (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic")
     claims = report.claims(table, matched, COULOMB, others, "task", ("pick-best",))
     scores = {method: table.scores(method) for method in METHODS} | claims
-    members = report.member_tables(table, METHODS, "all categories")
-    controls = report.control_table(table, matched, COULOMB, "all categories")
     tests = means_table("Pick-best losses at the largest M", claims)
     return Outcome(
         scores=scores,
@@ -75,12 +73,9 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
             Section(
                 "Pick-best",
                 _TEXTS["categories: loss"],
-                [
-                    report.error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
-                    report.size_table(table, METHODS, "Pick-best loss by M"),
-                ],
+                [report.size_table(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)")],
             ),
-            Section("Members", parts=[*members, controls]),
+            Section("Members", parts=[report.size_table(table, METHODS, "Mean loss of the members by M", "mean")]),
             Section("Significance", _TEXTS["categories: tests"], [tests]),
         ],
         provenance={"data": asdict(settings.images)},

@@ -11,9 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.learning.structured import Coulomb, StructuredModel, TrainingSet
-from greylag.ranking import FloatArray
-from greylag.reports import Figure, Panel, line_figure
+from greylag.learning.structured import StructuredModel, TrainingSet
+from greylag.reports import Figure, line_figure
 from greylag.runtime import parallel_map
 from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
@@ -37,57 +36,6 @@ def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity
     """Return a row for each method, a column for each number of members."""
     scores = {method: {str(M): table.score(method, M, quantity) for M in table.sizes(method)} for method in methods}
     return means_table(caption, scores)
-
-
-def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
-    """Return all members, not only the best ones, at the largest M of each method."""
-    several = [method for method in methods if table.largest(method) > 1]
-    M = max(map(table.largest, methods))
-    return [
-        size_table(table, several, f"Mean loss of the members by M, {where}", "mean"),
-        rank_table(table, methods, f"Mean and ordered losses and angle in degrees, M = {M}, {where}"),
-        wins_table(table, several, f"Shares of wins, M = {M}, {where}"),
-        angle_table(table, M, f"Angle in degrees and loss by C and alpha, M = {M}, {where}"),
-    ]
-
-
-def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """Tabulate mean and ordered losses, mean angle and mean training loss, for each method at its largest M."""
-    rows: dict[str, dict[str, float]] = {}
-    for method in methods:
-        ordered = np.mean([*table.ordered(method).values()], axis=0)
-        rows[method] = {"mean": float(ordered.mean()), **_by_rank(ordered)}
-        if angle := float(np.mean([trial.mean_angle for trial in table.chosen(method)])):
-            rows[method]["angle"] = angle
-        if np.isfinite(training := float(np.mean([trial.training for trial in table.chosen(method)]))):
-            rows[method]["training"] = training
-    return means_table(caption, rows, decimals=3)
-
-
-def wins_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """Tabulate the members' shares of wins, descending, for each method at its largest M."""
-    shares = {method: _by_rank(table.wins(method)) for method in methods}
-    return means_table(caption, shares, decimals=3)
-
-
-def _by_rank(values: FloatArray) -> dict[str, float]:
-    return {str(rank): value for rank, value in enumerate(values.tolist(), 1)}
-
-
-def angle_table(table: TrialTable, M: int, caption: str) -> Table:
-    """Tabulate angle, training loss, pick-best and mean test loss by assignment, C and alpha of `Coulomb`."""
-    by_parameters: dict[tuple[str, float, float], list[tuple[float, ...]]] = {}
-    for trial in table.trials:
-        if isinstance(trial.learner, Coulomb) and trial.M == M:
-            key = trial.method, trial.learner.C, trial.learner.alpha
-            losses = trial.losses
-            values = trial.mean_angle, trial.training, losses.min(axis=0).mean(), losses.mean()
-            by_parameters.setdefault(key, []).append(values)
-    rows = [
-        (method, f"{C:g}", f"{alpha:g}", *np.mean(values, axis=0).tolist())
-        for (method, C, alpha), values in by_parameters.items()
-    ]
-    return Table(caption, ("", "C", "alpha", "mean angle", "training", "pick-best", "mean"), rows)
 
 
 def claims(
@@ -126,29 +74,6 @@ def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], captio
         for name, table in tables.items()
     }
     return line_figure(caption, "M", ylabel, panels)
-
-
-def histogram_figure(
-    tables: Mapping[str, TrialTable], methods: Sequence[str], M: int, caption: str, xlabel: str
-) -> Figure:
-    """Draw shares of the losses of all M members on all test examples, by middle of a bin, a panel for each table."""
-    bins = np.linspace(0, 1, 21)
-    middles = (0.5 * (bins[1:] + bins[:-1])).round(3).tolist()
-    panels: dict[str, Panel] = {}
-    for name, table in tables.items():
-        losses = {m: np.concatenate([trial.losses.ravel() for trial in table.chosen(m, M)]) for m in methods}
-        counts = {method: np.histogram(values, bins)[0] for method, values in losses.items()}
-        shares = {method: (count / count.sum()).tolist() for method, count in counts.items()}
-        panels[name] = {method: dict(zip(middles, share, strict=True)) for method, share in shares.items()}, {}
-    return line_figure(caption, xlabel, "share of members and images", panels)
-
-
-def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """Draw mean and standard deviation over tasks of the pick-best test loss by M."""
-    by_task = {method: {M: [*table.by_task(method, M).values()] for M in table.sizes(method)} for method in methods}
-    curves = {method: {M: float(np.mean(losses)) for M, losses in of.items()} for method, of in by_task.items()}
-    bars = {method: {M: float(np.std(losses, ddof=1)) for M, losses in of.items()} for method, of in by_task.items()}
-    return line_figure(caption, "M", ylabel, {"": (curves, {})}, deviations={"": bars})
 
 
 ANGLE, TRAINING = "random, angle of", "random, training loss of"
@@ -205,19 +130,3 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if quantity(float(np.exp(middle))) <= limit else (low, middle)
     return float(np.exp(low))
-
-
-def control_table(table: TrialTable, matched: TrialTable, methods: Sequence[str], where: str) -> Table:
-    """Return each method at its largest M beside its random vectors."""
-    rows: dict[str, dict[str, float]] = {}
-    for method in methods:
-        for name in (method, f"{ANGLE} {method}", f"{TRAINING} {method}"):
-            source = table if name == method else matched
-            trials = source.chosen(name)
-            rows[name] = {
-                "angle": float(np.mean([trial.mean_angle for trial in trials])),
-                "training": float(np.mean([trial.training for trial in trials])),
-                "pick-best": source.score(name),
-                "mean": source.score(name, quantity="mean"),
-            }
-    return means_table(f"Random vectors that match in angle or training loss, {where}", rows)

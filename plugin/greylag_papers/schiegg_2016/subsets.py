@@ -87,8 +87,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
         parts[name] = [
             report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
             means_table(f"Losses at the largest M, {where}", tests),
-            *report.member_tables(table, SHOWN, where),
-            report.control_table(table, matched, COULOMB, where),
+            report.size_table(table, SHOWN, f"Mean loss of the members by M, {where}", "mean"),
         ]
         tables[name], found[name] = table, {"tests": tests, **results(table)}
     figure = report.size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from greylag_papers.schiegg_2016.report import (
@@ -6,11 +5,8 @@ from greylag_papers.schiegg_2016.report import (
     SPREADS,
     TRAINING,
     claims,
-    control_table,
     largest_spread,
     matched_trials,
-    member_tables,
-    size_table,
 )
 from greylag_papers.schiegg_2016.trials import EnsembleSettings, Perturbed, Task, TrialTable, run_trials
 from tests.greylag.learning.structured.models import ComparingTable, random_tables
@@ -21,19 +17,6 @@ TABLE = TrialTable((
     trial("a", 0.0, [[0.4, 0.4]]),
     trial("a", 0.0, [[0.7, 0.5]], "ssvm"),
 ))  # fmt: skip
-
-
-def test_member_tables_skip_methods_they_do_not_apply_to():
-    sizes = size_table(TABLE, ("ssvm", "mcl"), "")
-    assert sizes.header == ("", "1", "2")
-    assert [list(row) for row in sizes.rows] == [["ssvm", pytest.approx(0.6), None], ["mcl", 0.4, pytest.approx(0.25)]]
-    mean, ranks, wins, angles = member_tables(TABLE, ("ssvm", "mcl"), "here")
-    assert [row[0] for row in mean.rows] == ["mcl"]
-    assert ranks.header == ("", "mean", "1", "angle", "training", "2")
-    assert list(ranks.rows[0]) == ["ssvm", *[pytest.approx(0.6)] * 2, 30.0, 0.1, None]
-    assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, 0.1, pytest.approx(0.55)]
-    assert wins.rows == [("mcl", 0.5, 0.5)]
-    assert not angles.rows
 
 
 def test_claims_pair_examples_or_tasks_and_leave_out_random_vectors_of_what_has_none():
@@ -75,8 +58,3 @@ def test_random_vectors_match_the_ensemble():
         assert chosen.task == angle.task == loss.task
         assert angle.mean_angle == pytest.approx(chosen.mean_angle, rel=5e-3)
         assert loss.training <= chosen.training + 1e-12 or loss.learner == Perturbed(3, 20.0, pytest.approx(SPREADS[0]))
-    rows = control_table(table, matched, [METHOD], "here").rows
-    assert [row[0] for row in rows] == [METHOD, f"{ANGLE} {METHOD}", f"{TRAINING} {METHOD}"]
-    assert rows[0][1:3] == pytest.approx(
-        [np.mean([getattr(t, name) for t in table.chosen(METHOD, 3)]) for name in ("mean_angle", "training")]
-    )

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from greylag.learning.structured import CuttingPlane, TrainingSet
-from greylag_papers.schiegg_2016.report import angle_table
 from greylag_papers.schiegg_2016.trials import (
     METHODS,
     EnsembleSettings,
@@ -70,11 +69,6 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes():
     assert any(found.fitted for found in trials)
     again = run_trials(Table(), tasks, settings, methods=methods, n_jobs=2)
     assert [t.losses.tobytes() for t in again] == [t.losses.tobytes() for t in trials]
-    angles = angle_table(TrialTable(tuple(trials)), 3, "")
-    assert [row[:3] for row in angles.rows] == [("cssvm-all", "10", "0.01"), ("cssvm-all", "10", "0.1")]
-    for row, part in zip(angles.rows, (trials[-4:-2], trials[-2:]), strict=True):
-        figures = [(t.mean_angle, t.training, t.losses.min(axis=0).mean(), t.losses.mean()) for t in part]
-        np.testing.assert_allclose(row[3:], np.mean(figures, axis=0))
 
 
 def test_perturbed_members_have_the_given_distance_from_the_svm():
