@@ -284,8 +284,6 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     ]
     by_size = {f"{size} topics": row for size, row in points(rows).items()}
     means = means_table(f"{measure} by number of training topics, {n_test} held-out topics", by_size)
-    spent = [(size, *map(found.seconds.get, names)) for size, found in every]
-    times = Table("CPU seconds", ("topics", *names), spent, 1)
     return Outcome(
         scores=rows,
         results={
@@ -297,7 +295,6 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         sections=[
             Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
-            Section("Time", _TEXTS["ranker_curve: time"], [times]),
         ],
         seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
         provenance={"fingerprint": opened.fingerprint} if opened.fingerprint else {},

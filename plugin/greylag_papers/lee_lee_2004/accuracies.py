@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, detectable_difference, holm
+from greylag.evaluation import detectable_difference, holm
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Panel, Section, line_figure
-from greylag.studies import Table
+from greylag.studies import Table, means_table
 from greylag_papers.texts import read_texts
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
@@ -167,12 +167,13 @@ _TEXTS = read_texts(__file__)
 def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Section]:
     """Return the sections of the report."""
     counts = Table("Input", ("", "number"), list(documents.items()))
-    tests = [difference_table(accuracies)] if len(accuracies.svm) > 1 else []
+    caption = "Accuracy of MMR beside another system, with the difference that is detectable"
+    tests = [means_table(caption, accuracies.claims())] if len(accuracies.svm) > 1 else []
     return [
         Section("Documents", "Words are runs of letters, lower-cased, without stop list or stemming.", [counts]),
         Section("Accuracy", _TEXTS["accuracy"], [accuracy_table(accuracies)]),
         Section("Differences", verdict(accuracies) + ("\n\n" + _TEXTS["tests"] if tests else ""), tests),
-        Section("The relevance weight", parts=[weight_figure(accuracies), weight_table(accuracies)]),
+        Section("The relevance weight", parts=[weight_figure(accuracies)]),
     ]
 
 
@@ -194,35 +195,6 @@ def accuracy_table(accuracies: Accuracies) -> Table:
     n_splits = len(accuracies.svm)
     over = "one split" if n_splits == 1 else f"mean and standard deviation over {n_splits} splits"
     return Table(f"Accuracy in per cent: {over}", ("learner", "words", *_size_names(accuracies)), rows)
-
-
-def difference_table(accuracies: Accuracies) -> Table:
-    """Tabulate MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
-    tests = differences(accuracies, accuracies.systems[MMR])
-    corrected = holm([difference.p for difference in tests.values()]).tolist()
-    cells = {
-        key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'})" + "*" * (p < SIGNIFICANCE_LEVEL)
-        for (key, difference), p in zip(tests.items(), corrected, strict=True)
-    }
-    rows = [
-        [learner, other, *(cells[learner, other, size] for size in accuracies.sizes)]
-        for learner in accuracies.learners
-        for other in OTHERS
-    ]
-    caption = f"MMR minus another system: percentage points (p); * p < {SIGNIFICANCE_LEVEL}"
-    return Table(caption, ("learner", "minus", *_size_names(accuracies)), rows)
-
-
-def weight_table(accuracies: Accuracies) -> Table:
-    """Tabulate lambda by cross-validation and on the test documents."""
-    weights = np.array(accuracies.relevance_weights)
-    chosen, best = weights[accuracies.chosen].mean(axis=0), weights[accuracies.best]
-    rows = [
-        [learner, *(f"{mean:.2f} / {top:.2f}" for mean, top in zip(chosen[:, i], best[:, i], strict=True))]
-        for i, learner in enumerate(accuracies.learners)
-    ]
-    caption = "Lambda: mean of cross-validation's choices / best on the test documents"
-    return Table(caption, ("learner", *_size_names(accuracies)), rows)
 
 
 def weight_figure(accuracies: Accuracies) -> Figure:

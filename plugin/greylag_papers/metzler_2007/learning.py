@@ -210,12 +210,8 @@ class Experiment:
     @property
     def limited(self) -> int:
         """The number of queries with more terms than the largest clique, which lack some cliques of FD."""
-        return sum(length > self.base.max_clique for length in self.lengths)
-
-    @cached_property
-    def lengths(self) -> list[int]:
-        """The number of terms of each topic."""
-        return [len(self.collection.index.query_terms(text)) for text in self.collection.topics.values()]
+        texts = self.collection.topics.values()
+        return sum(len(self.collection.index.query_terms(text)) > self.base.max_clique for text in texts)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from greylag.evaluation import (
     compare_scores,
 )
 from greylag.rankers import RankingModel
-from greylag.recipes import Fitted
 from greylag.reports import Figure, Panel, Section, change_chart, line_figure
 from greylag.studies import Table, comparison_table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
@@ -27,7 +26,6 @@ from greylag_papers.metzler_2007.learning import (
     ASCENT,
     BASELINES,
     BM25,
-    CHOSEN,
     CLAIMED,
     EXPANDED,
     FIVE,
@@ -70,7 +68,6 @@ class Findings:
     scores: Mapping[str, Scores]  # the first stage comes first
     folds: tuple[Fold, ...]
     models: Mapping[str, Sequence[RankingModel]]
-    tuned: Mapping[str, Sequence[Fitted]]  # the hand-picked ones
     learned: tuple[Learned, ...]  # by fold
 
     @cached_property
@@ -191,16 +188,10 @@ def sections(findings: Findings) -> list[Section]:
     retrained = f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
     return [
         Section("Result", verdict(findings)),
-        Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparisons_table(findings)]),
         Section("Number of features", _TEXTS["curves"], [curves_figure(findings), means_table(caption, rounds)]),
         Section("Retraining", retrained, [retraining_table(findings)]),
         Section("Queries", parts=[change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]),
-        Section(
-            "Parameters",
-            f"{_TEXTS['parameters']}\n\n{grid_ends(findings)}",
-            [parameters_table(findings), handpicked_table(findings)],
-        ),
         Section(
             "Features",
             _TEXTS["features"],
@@ -213,27 +204,6 @@ def verdict(findings: Findings) -> str:
     """Return the selected features against the hand-picked model of the highest score, in a sentence."""
     best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].means[0]))
     return next(comparison.verdict for comparison in best.comparisons if comparison.run == SELECTED)
-
-
-def collection_table(findings: Findings) -> Table:
-    """Return the collection and the topics (the paper's Table 3)."""
-    experiment = findings.experiment
-    index, topics = experiment.collection.index, experiment.collection.topics
-    rows: list[tuple[str, str]] = [
-        ("documents", f"{index.n_documents}"),
-        ("terms", f"{index.n_terms}"),
-        ("tokens", f"{index.n_tokens}"),
-        ("tokens per document", f"{index.average_length:.1f}"),
-        ("topics", f"{len(topics)}"),
-        ("judged topics that are tested", f"{len(next(iter(findings.scores.values())).qids)}"),
-        ("terms per topic", f"{np.mean(experiment.lengths):.1f} (at most {max(experiment.lengths)})"),
-        (
-            "relevant documents",
-            f"{sum(g > 0 for qrels in experiment.collection.qrels.values() for g in qrels.values())}",
-        ),
-        ("window profile", experiment.base.profile),
-    ]
-    return Table("Collection and topics", ("", ""), rows)
 
 
 def retraining_table(findings: Findings) -> Table:
@@ -319,44 +289,3 @@ def curves_figure(findings: Findings) -> Figure:
     }
     caption = f"{objective} against the number of features, over all folds"
     return line_figure(caption, "number of features", f"mean {objective}", panels)
-
-
-def grid_ends(findings: Findings) -> str:
-    """Return the parameters that were tuned to an end of their grid."""
-    ends = []
-    for picked in BASELINES:
-        for name in picked.tuned:
-            grid = getattr(findings.experiment.settings.grid, name)
-            chosen = [getattr(model.parameters, name) for model in findings.models[picked.name]]
-            count = sum(value in (min(grid), max(grid)) for value in chosen)
-            if count and len(grid) > 1:
-                ends.append(f"{name} of {picked.name} in {count} of {len(chosen)} folds")
-    return f"Tuned to an end of the grid, beyond which there may be better values: {'; '.join(ends) or 'none'}."
-
-
-def parameters_table(findings: Findings) -> Table:
-    """Return the parameters of each fold's learned systems."""
-    names = ("mu", "k1", "b", "fb_docs", "fb_terms")
-    rows: list[tuple[str | float, ...]] = []
-    for number, part in enumerate(findings.learned, 1):
-        chosen = [part.models[system] for system in (SELECTED, CHOSEN, EXPANDED)]
-        values = (f"{getattr(chosen[0].parameters, name):g}" for name in names)
-        rows.append((number, *values, *(f"{len(model.features)} by {model.objective}" for model in chosen)))
-    return Table(
-        "Learned systems: parameters and numbers of features", ("fold", *names, SELECTED, CHOSEN, EXPANDED), rows
-    )
-
-
-def handpicked_table(findings: Findings) -> Table:
-    """Return the tuned parameters, trained weights and training scores of the hand-picked models."""
-    rows: list[tuple[str, ...]] = []
-    for picked in BASELINES:
-        models = findings.models[picked.name]
-        values = {name: [getattr(model.parameters, name) for model in models] for name in picked.tuned}
-        if picked.trained:
-            values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(models[0].features)}
-        rows += [(picked.name, name, *(f"{value:.4g}" for value in by_fold)) for name, by_fold in values.items()]
-        scores = [f"{fitted.score:.4f}" for fitted in findings.tuned[picked.name]]
-        rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
-    folds = [f"fold {fold.number}" for fold in findings.folds]
-    return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *folds), rows)

@@ -60,7 +60,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
         scores = {system: evaluate(ranked, judged, measures) for system, ranked in runs.items()}
-    findings = Findings(experiment, scores, tuple(folds), models, tuned, tuple(learned))
+    findings = Findings(experiment, scores, tuple(folds), models, tuple(learned))
     return Outcome(
         scores={**findings.means, **findings.claims},
         results={**findings.as_dict(), **to_dict(scores)},

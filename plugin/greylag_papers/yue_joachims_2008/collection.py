@@ -15,7 +15,7 @@ from pydantic import Field
 from greylag.diversity import C_GRID
 from greylag.evaluation import Significance
 from greylag.reports import Figure, Section, line_figure, to_dict
-from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table, means_table
+from greylag.studies import Context, Outcome, Positive, Study, comparison_table, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import (
@@ -102,7 +102,6 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
             Section("Comparisons", _TEXTS["collection: tests"], tests),
             Section("Number of training queries", parts=[size_figure(findings, settings)]),
             Section("C", _TEXTS["collection: cost"], [cost_figure(findings, settings)]),
-            Section("Running time", _TEXTS["collection: times"], [time_table(findings)]),
         ],
         seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in findings.items()},
         provenance={"fingerprint": opened.index.fingerprint},
@@ -225,16 +224,6 @@ def cost_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
         for name, part in findings.items()
     }
     return line_figure(f"Loss of {settings.spaces[0]} by C", "C", LOSS, panels, log=True)
-
-
-def time_table(findings: Mapping[str, Findings]) -> Table:
-    """Return the loss, the iterations and the seconds of training by C (section 7.3 of the paper)."""
-    rows = [
-        [name, f"{C:g}", f"{fit['loss']:.4f}", f"{fit['iterations']:.0f}", f"{fit['seconds']:.2f}"]
-        for name, part in findings.items()
-        for C, fit in part.fitted.items()
-    ]
-    return Table("Training by C", ("candidates", "C", "training loss", "iterations", "seconds"), rows)
 
 
 STUDY = Study(Settings, open_candidates, run)

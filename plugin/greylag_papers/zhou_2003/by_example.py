@@ -16,7 +16,6 @@ from greylag import ParameterError
 from greylag.evaluation import holm
 from greylag.manifold import AffinityGraph, iterates
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Panel, line_figure
 from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 
@@ -65,13 +64,11 @@ def class_means(areas: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> di
     }
 
 
-def class_means_table(
-    caption: str, areas: Mapping[str, NDArray[Any]], classes: Sequence[str], *, decimals: int = 4
-) -> Table:
+def class_means_table(caption: str, areas: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> Table:
     """Return a row for each ranking, with a column for each class and one for all classes."""
     means = class_means(areas, classes)
     rows = {name: {**means[name], "all": float(values.mean())} for name, values in areas.items()}
-    return means_table(caption, rows, decimals=decimals)
+    return means_table(caption, rows)
 
 
 def compare_by_class(
@@ -95,15 +92,3 @@ def areas_by_step(
     wanted = islice(iterates(W, query_columns(len(classes), queries.ravel()), alpha=alpha), max(steps) + 1)
     points = queries.ravel().tolist()
     return {t: roc_areas(f, classes, points).reshape(queries.shape) for t, f in enumerate(wanted) if t in steps}
-
-
-def steps_figure(caption: str, curves: Mapping[str, Mapping[int, FloatArray]], classes: Sequence[str]) -> Figure:
-    """Draw mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
-    panels: dict[str, Panel] = {
-        name: (
-            {label: {t: float(area[i].mean()) for t, area in by_step.items()} for i, label in enumerate(classes)},
-            {},
-        )
-        for name, by_step in curves.items()
-    }
-    return line_figure(caption, "t", "ROC area", panels, log=True)

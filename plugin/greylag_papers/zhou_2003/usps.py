@@ -31,7 +31,6 @@ from greylag_papers.zhou_2003.by_example import (
     draw_queries,
     query_columns,
     roc_areas,
-    steps_figure,
 )
 
 MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
@@ -143,9 +142,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
         title="Manifold ranking of handwritten digits",
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
-            Section(
-                "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
-            ),
+            Section("Iterations", parts=[step_table]),
             Section("Chosen parameters", _TEXTS["choice"], [class_means_table(caption, choices, settings.names)]),
         ],
     )
