@@ -65,12 +65,7 @@ class Ranking(Printed):
     docids : sequence of str, length n
         Document identifiers, without duplicates.
     scores : array-like of float, shape (n,)
-        Finite and non-increasing. Kept as a read-only float64 array.
-
-    Raises
-    ------
-    ParameterError
-        If the lengths differ, a document is duplicated, or scores are not finite or increase.
+        Finite and non-increasing. Kept as a read-only float64 array. Others are a `ParameterError`.
     """
 
     qid: str
@@ -294,14 +289,9 @@ class Run(Printed, Mapping[str, Ranking]):
     Parameters
     ----------
     rankings : sequence of Ranking
-        One per query, in the order of iteration.
+        One per query, in the order of iteration; two of the same qid are a `ParameterError`.
     tag : str, default "greylag"
         The system's name.
-
-    Raises
-    ------
-    ParameterError
-        If two rankings have the same qid.
     """
 
     rankings: tuple[Ranking, ...]

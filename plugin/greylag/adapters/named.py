@@ -38,13 +38,7 @@ def named_topics(
 
 
 def named_qrels(path: str | Path, *, name: str | None = None, lenient: bool = False) -> Qrels:
-    """Read judgements of a file or, without such a file, of ``irds:NAME`` or Pyserini's judgements of this name.
-
-    Parameters
-    ----------
-    path, name, lenient
-        As for `named_topics`.
-    """
+    """Read judgements by the parameters of `named_topics`: of a file, ``irds:NAME`` or Pyserini's of this name."""
     name = str(path) if name is None else name
     if Path(path).exists() or not (name.startswith("irds:") or may_be_name(name)):
         return read_qrels(path, lenient=lenient)

@@ -32,13 +32,7 @@ def langchain_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
 
 
 def llama_index_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
-    """Return a ``BaseRetriever`` of LlamaIndex, whose nodes have a passage's fields and scores in their metadata.
-
-    Parameters
-    ----------
-    search : callable
-        See `langchain_retriever`.
-    """
+    """Return a ``BaseRetriever`` of LlamaIndex of a `search`, as `langchain_retriever`, with nodes for documents."""
     retrievers = imported("llama_index.core.base.base_retriever", "llama-index-core")
     schema = imported("llama_index.core.schema", "llama-index-core")
     unseen = {f"excluded_{reader}_metadata_keys": [*_SCORES] for reader in ("llm", "embed")}

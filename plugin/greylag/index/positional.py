@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from greylag.index.bm25 import PositionalBM25
-    from greylag.index.lucene.lucene_index import LuceneIndex, Searcher
+    from greylag.index.lucene.lucene_index import LuceneIndex
 
 _CACHED_DOCIDS = 1 << 20
 
@@ -87,7 +87,7 @@ class PositionalIndex(Tables):
         return _reopened, (getattr(self.analyze, "lucene", None), self.fingerprint)
 
     @classmethod
-    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path] | Searcher) -> PositionalIndex:
+    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
         """Return the positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
         Parameters
@@ -108,7 +108,7 @@ class PositionalIndex(Tables):
         from greylag.index.merge import open_merged
 
         if hasattr(lucene, "index_dir"):
-            lucene = LuceneIndex(cast(Any, lucene))
+            lucene = LuceneIndex(cast(Any, lucene))  # a LuceneSearcher
         if not isinstance(lucene, LuceneIndex):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
@@ -146,10 +146,7 @@ class PositionalIndex(Tables):
             Indonesian, Persian, Polish, Telugu, Turkish and Ukrainian words are not stemmed. Or "whitespace": words as
             they stand between white space.
 
-        Raises
-        ------
-        ParameterError
-            If there is no such language, or it is Thai, which only Lucene splits into words; or a docid occurs twice.
+        `ParameterError` if there is no such language, or it is Thai, which only Lucene splits into words.
         """
         from greylag.index.invert import invert
 
@@ -169,10 +166,7 @@ class PositionalIndex(Tables):
 
     @cached_property
     def words(self) -> CollectionWords | None:
-        """The documents' surface words; None if the texts are not known, or are not in the Lucene index.
-
-        They are read on first use; for a Lucene index, files beside it store them.
-        """
+        """The documents' surface words, read on first use; None if the texts are not known or not in the index."""
         return self.read_words()
 
     @property
@@ -247,16 +241,8 @@ class PositionalIndex(Tables):
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
         """Return the source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
 
-        All postings of the query's terms are read, so that a query takes time in proportion to their df.
-
-        Parameters
-        ----------
-        k : int, at least 1, default 1000
-            Number of documents to retrieve.
-        k1 : float, at least 0, default 0.9
-            Term frequency saturation.
-        b : float in [0, 1], default 0.4
-            Document length normalisation.
+        Its parameters are those. All postings of the query's terms are read: a query takes time in proportion to
+        their df.
         """
         from greylag.index.bm25 import PositionalBM25
 

@@ -22,21 +22,14 @@ _PARSING = Lock()
 def read_arrays(path: str | Path, **kinds: tuple[str, int]) -> list[Any]:
     """Read arrays of a NumPy archive by name.
 
+    `FormatError` if the file is no archive with these arrays, is damaged, or unpacks to more than memory may hold.
+
     Parameters
     ----------
     path : str or Path
     **kinds : pair of str and int
         For the name of each array, the letters of the types that it may have (`numpy.dtype.kind`), and the number of
         its dimensions.
-
-    Returns
-    -------
-    list of array
-
-    Raises
-    ------
-    FormatError
-        If the file is not an archive with these arrays, is damaged, or unpacks to more than memory may hold.
     """
     try:
         with open(path, "rb") as file:

@@ -20,7 +20,7 @@ def one_blas_thread() -> Iterator[None]:
 
     A limit of threadpoolctl would end with the first holder.
     """
-    libraries = _libraries()  # others may be loaded meanwhile, which are not this holder's to release
+    libraries = _libraries(len(sys.modules))  # others may be loaded meanwhile, which are not this holder's to release
     with _lock:
         for library in libraries:
             _before.setdefault(_key(library), []).append(library.num_threads)
@@ -50,14 +50,9 @@ def _set_threads(library: Any, n_threads: int) -> None:
         release()
 
 
-def _libraries() -> list[Any]:
+@lru_cache(maxsize=1)  # it takes milliseconds, and finds others only once there are other modules
+def _libraries(n_modules: int) -> list[Any]:
     """Return the controllers of the BLAS that modules have loaded: NumPy's, and later SciPy's."""
-    return _find_libraries(len(sys.modules))
-
-
-@lru_cache(maxsize=1)
-def _find_libraries(n_modules: int) -> list[Any]:
-    """Find the libraries in memory, which takes milliseconds: again only once there are other modules."""
     from threadpoolctl import ThreadpoolController  # slow to import
 
     found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers

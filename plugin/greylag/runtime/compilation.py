@@ -60,13 +60,7 @@ class _Loop:
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:
-    """Decorate a module's function to be compiled by `numba.njit` on first use, without the GIL, and cached.
-
-    Parameters
-    ----------
-    **options
-        Further options of `numba.njit`.
-    """
+    """Decorate a module's function to be compiled on first use, by `numba.njit` with these options, and cached."""
     return lambda function: _Loop(function, options)
 
 

@@ -261,22 +261,9 @@ def read_pairs(path: str | Path, columns: str) -> dict[str, str]:
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Read JSON lines: one object per line. Blank lines are skipped.
+    """Read JSON lines, possibly gzipped: yield the number, from 1, and object of each line that is not blank.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file, which may be gzipped.
-
-    Yields
-    ------
-    tuple of int and dict
-        The line number, from 1, and the object.
-
-    Raises
-    ------
-    FormatError
-        If a line is not a JSON object, or an object has a key twice.
+    `FormatError` if a line is not a JSON object, or an object has a key twice.
     """
     yield from split_json_lines(read_text(path, Faults(path, lenient=None)), path)
 

@@ -18,7 +18,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
@@ -72,11 +72,9 @@ class _Position:
 _current: ContextVar[_Position | None] = ContextVar("position in the work", default=None)
 
 
-@contextmanager
-def keeping(keeper: Any) -> Iterator[None]:
+def keeping(keeper: Any) -> AbstractContextManager[None]:
     """Keep the results of all maps in the block, which must do the same whenever the keeper has something."""
-    with _at(_Position(keeper)):
-        yield
+    return _at(_Position(keeper))
 
 
 def reserved_path() -> str:
@@ -371,7 +369,7 @@ class _Call:
         function = self.function or self._unpacked(content)
         with (
             _at(_Position(in_worker=True)),
-            progress.hidden(),
+            progress.at(None),
             _recorded(self.process != _PROCESS) as records,
             missing_documents.gathered() as tally,
         ):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
@@ -41,11 +41,9 @@ class Step:
         else:
             self.bar.update(done - self.bar.n)
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> AbstractContextManager[None]:
         """Show what is done in the block as a phase of this step."""
-        with _at(self.bar):
-            yield
+        return at(self.bar)
 
 
 @contextmanager
@@ -86,14 +84,8 @@ def reached(what: str, done: int, total: int | None) -> None:
 
 
 @contextmanager
-def hidden() -> Iterator[None]:
-    """Hide progress inside the block."""
-    with _at(None):
-        yield
-
-
-@contextmanager
-def _at(bar: Any) -> Iterator[None]:
+def at(bar: Any) -> Iterator[None]:
+    """Show the progress of the block on a bar; None hides it."""
     before = _bar.get()
     _bar.set(bar)
     try:

@@ -27,13 +27,7 @@ class Part(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> Part:
-        """Parse a part such as ``3/16``; None is all topics.
-
-        Raises
-        ------
-        ParameterError
-            If the text has another form, or the number is not from 1 to the number of parts.
-        """
+        """Parse a part such as ``3/16``; None is all topics. `ParameterError` for a text of another form."""
         if text is None:
             return cls()
         numbers = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
@@ -47,10 +41,7 @@ class Part(NamedTuple):
     def places(self, n: int) -> range:
         """Return the numbers of this part's topics among `n`, from 0: from floor(n (number - 1) / of) on.
 
-        Raises
-        ------
-        ParameterError
-            If there are fewer topics than parts.
+        `ParameterError` if there are fewer topics than parts.
         """
         if n < self.of > 1:
             raise ParameterError(f"--part {self.number}/{self.of}: there are {n} topics; make no more parts than that")

@@ -220,19 +220,9 @@ def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting
 
 
 def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run | RunFile:
-    """Open a run to be read a query at a time.
+    """Open a run to be read a query at a time, with the parameters and errors of `read_run`.
 
     Pipes are read at once, as are files in which the lines of a query are apart, and every file with `lenient`.
-
-    Parameters
-    ----------
-    path, topics, lenient
-        As for `read_run`.
-
-    Raises
-    ------
-    FormatError
-        As for `read_run`.
     """
     if is_file(path) and not lenient:
         with suppress(_ApartError):
@@ -295,7 +285,7 @@ def write_rankings(
 ) -> None:
     """Rank every query and write the run as queries are ranked; the file is the same as that of `write_run`.
 
-    The memory that it takes does not depend on the number of documents.
+    The memory that it takes does not depend on the number of documents. Errors are those of `write_run`.
 
     Parameters
     ----------
@@ -310,11 +300,6 @@ def write_rankings(
     part : Part, default all queries
         The part of the queries to rank. The files of all parts in order are the file of all queries: only the first has
         the metadata, and one may be empty.
-
-    Raises
-    ------
-    ParameterError
-        As for `write_run`; if there are fewer queries than parts.
     """
     check_names("tag", [tag])
     items: Iterable[Any]

@@ -15,17 +15,12 @@ AspectScores = dict[str, dict[str, dict[str, float]]]
 
 
 def read_titles(path: str | Path) -> dict[str, str]:
-    """Read titles by docid from JSON lines.
+    """Read titles by docid from JSON lines; `FormatError` if a docid is repeated or a line is something else.
 
     Parameters
     ----------
     path : str or Path
         One object per line with the key ``id`` and optionally ``title``, such as the documents themselves.
-
-    Raises
-    ------
-    FormatError
-        If a line is not such an object, or a docid is repeated.
     """
     return {docid: record.get("title", "") for docid, record in read_fields(path).items()}
 
@@ -36,12 +31,7 @@ def read_groups(path: str | Path) -> dict[str, str]:
     Parameters
     ----------
     path : str or Path
-        One object per line with the key ``id`` and optionally ``group``. A document without a group has no entry.
-
-    Raises
-    ------
-    FormatError
-        If a line is not such an object, or a docid is repeated.
+        As for `read_titles`, with the key ``group``. A document without a group has no entry.
     """
     return {docid: record["group"] for docid, record in read_fields(path, "group").items() if record.get("group")}
 

@@ -47,7 +47,7 @@ Topic = tuple[int | None, str, str]  # line, qid, text
 
 @guided
 def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
-    """Read topics in any of the formats listed in the module's docstring.
+    """Read topics in a format of the module's docstring; `FormatError` if a topic lacks the field or is malformed.
 
     Parameters
     ----------
@@ -65,11 +65,6 @@ def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool =
     dict of str to str
         Texts by qid, in the file's order, with white space normalised. In the TREC format, labels ("Number:", "Topic:",
         "Description:", "Narrative:") and leading zeros of numbers are removed, as relevance judgements have none.
-
-    Raises
-    ------
-    FormatError
-        If the file is malformed, or a topic lacks the field.
     """
     if not isinstance(path, str | Path):
         return dict(as_topics(path))

@@ -61,9 +61,9 @@ class Library:
 def test_a_library_that_is_loaded_meanwhile_keeps_its_limit(monkeypatch):
     early, late = Library("early"), Library("late")
     first, second = one_blas_thread(), one_blas_thread()
-    monkeypatch.setattr(blas, "_libraries", lambda: [early])
+    monkeypatch.setattr(blas, "_libraries", lambda _: [early])
     first.__enter__()
-    monkeypatch.setattr(blas, "_libraries", lambda: [early, late])
+    monkeypatch.setattr(blas, "_libraries", lambda _: [early, late])
     second.__enter__()
     first.__exit__(None, None, None)
     assert (early.num_threads, late.num_threads) == (1, 1)

@@ -96,15 +96,12 @@ def anserini_jar() -> Path:
 def start_jvm(heap: str = "4g") -> None:
     """Start the JVM, unless one already runs in this process. Thread-safe and idempotent.
 
+    `DependencyError` if Java, Pyserini or pyjnius is missing, or the running JVM cannot load Anserini.
+
     Parameters
     ----------
     heap : str, default "4g"
         Maximum heap size, as in Java's ``-Xmx``: digits and one of k, m, g. Ignored if a JVM is running.
-
-    Raises
-    ------
-    DependencyError
-        If Java, Pyserini or pyjnius is missing, or the running JVM cannot load Anserini.
     """
     if not re.fullmatch(r"[1-9]\d*[kmgKMG]", heap):
         raise ParameterError(f"heap {heap!r} is not a size such as '4g' or '800m'")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +45,6 @@ from greylag.runtime.progress import step
 
 LANGUAGE = "greylag.language"
 """The key in the commit of an index that has the name of its analyzer, unless this is English."""
-
-
-class Searcher(Protocol):
-    """A ``LuceneSearcher`` of Pyserini: its folder, and Anserini's own searcher."""
-
-    index_dir: str
-    object: Any
 
 
 @guided
@@ -89,9 +82,9 @@ class LuceneIndex:
     if not TYPE_CHECKING:
         __getattr__ = refuse_attribute
 
-    def __init__(self, path: str | Path | Sequence[str | Path] | Searcher, *, language: str | None = None) -> None:
+    def __init__(self, path: str | Path | Sequence[str | Path], *, language: str | None = None) -> None:
         searcher: Any = path if hasattr(path, "index_dir") else None
-        self.paths = folders(path if searcher is None else searcher.index_dir)  # type: ignore[arg-type]
+        self.paths = folders(path if searcher is None else searcher.index_dir)
         self.name = ", ".join(map(str, self.paths))  # for messages
         self._given = None if language is None else language_code(language)
         if searcher is not None and language is not None:
@@ -233,13 +226,7 @@ class LuceneIndex:
         return set().union(*(docids.intersection(block) for block, _ in self.docid_blocks()))
 
     def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
-        """Yield the docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
-
-        Raises
-        ------
-        CollectionError
-            If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
-        """
+        """Yield the docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks."""
         reads_index(self._refuse_deletions)()
         # A document without an id, or with two, would shift all numbers after it.
         counts = np.zeros(reads_index(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document

@@ -2,24 +2,8 @@
 
 A call into Java costs microseconds, so a loop over a million postings must not run in Python. Java can assemble one at
 run time: every handle of a `Routine` takes all of the routine's parameters, so that handles compose like expressions,
-and the JVM compiles the result like any other loop. No Java compiler is needed. `bulk_calls` builds on it.
-
-This Java method, for example, ::
-
-    void join(ArrayList words, StringBuilder out, AtomicInteger number) {
-        for (int i = 0; i < words.toArray().length; i++)
-            out.append(words.toArray()[number.getAndIncrement()]);
-    }
-
-is this routine, and is called by ``run(join, words, out, number)`` with objects of these classes::
-
-    routine = Routine("java.util.ArrayList", "java.lang.StringBuilder", "java.util.concurrent.atomic.AtomicInteger")
-    words, out, number = routine.arguments()
-    array = routine.call(method("java.util.ArrayList", "toArray", OBJECTS), words)        # words.toArray()
-    place = routine.call(method(COUNTER, "getAndIncrement", "int"), number)               # number.getAndIncrement()
-    word = routine.call(element(OBJECTS), array, place)                                   # words.toArray()[...]
-    append = routine.call(method(BUILDER, "append", BUILDER, OBJECT), out, word)          # out.append(...)
-    join = routine.repeat(routine.call(length(OBJECTS), array), append)                   # for (...) ...
+and the JVM compiles the result like any other loop. No Java compiler is needed. The routines of `bulk_calls` are
+examples, each below the Java code that it is.
 
 A handle is an expression, not a variable: it is evaluated wherever it is used. Nor has a loop an index. What a routine
 has to remember is kept in an object among its parameters: a counter, or a cell with a value.

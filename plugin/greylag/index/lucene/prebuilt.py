@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,16 @@ def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
         util = pyserini_module("util")
         if str(path) not in util.TF_INDEX_INFO:
             return None
-        if positions and (full := _full_version(str(path), util.TF_INDEX_INFO)):
+        catalogue = util.TF_INDEX_INFO
+        # It has no field for positions, but Anserini's notes say that NAME-full has them, and NAME and NAME-slim have
+        # not. An index may be known by several names.
+        names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[str(path)]]
+        full = next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
+        if positions and full:
             raise CollectionError(f"Pyserini's index {path} has no positions, which this command needs: give {full}")
         return str(util.download_prebuilt_index(str(path), verbose=False))
 
     return Path(fetched(fetch, f"index {path}") or path)
-
-
-def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
-    """Return the name of the version with positions, if there is one, of an index without."""
-    # The catalogue has no field for positions, but Anserini's notes say that NAME-full has them, and NAME and NAME-slim
-    # have not. An index may be known by several names.
-    names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[name]]
-    return next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
 
 
 def may_be_name(path: str | Path) -> bool:

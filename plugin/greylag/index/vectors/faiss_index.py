@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import CollectionError, DependencyError
+from greylag.core.tables import imported
+from greylag.errors import CollectionError
 from greylag.index.vectors.dense import Dense, QueryVectors, checked, query_vector
 from greylag.ranking import BoolArray
 from greylag.runtime.parallel import rebuilt
@@ -36,10 +37,7 @@ class FaissVectors:
     _index: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        try:
-            import faiss
-        except ImportError as error:
-            raise DependencyError("FAISS is not installed: pip install faiss-cpu") from error
+        faiss = imported("faiss", "faiss-cpu")
         files = [Path(self.folder, name) for name in ("index", "docid")]
         missing = [file for file in files if not file.is_file()]
         if missing:

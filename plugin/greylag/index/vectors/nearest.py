@@ -47,14 +47,10 @@ class VectorSearch(Source):
     vectors : ArrayVectors, FaissVectors or Vectors
         With vectors of queries. Others than these two are asked once for all documents of `index`, and kept in memory.
     index : PositionalIndex, optional
-        If given, only its documents are found, and the numbers of documents that one of the two lacks are logged.
+        If given, only its documents are found, and the numbers of documents that one of the two lacks are logged; if
+        none has a vector, it is a `ParameterError`.
     k : int >= 1, default 1000
         The number of documents to retrieve.
-
-    Raises
-    ------
-    ParameterError
-        If no document of the index has a vector.
     """
 
     vectors: Vectors

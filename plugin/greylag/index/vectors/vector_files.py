@@ -15,7 +15,7 @@ from greylag.runtime.files import is_name, read_json_lines
 
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
-    """Read vectors and their identifiers.
+    """Read vectors and their identifiers; `FormatError` unless they are finite and of one length.
 
     A file that ends in ``.npz`` is a NumPy archive with the arrays ``ids``, n strings or integers, and ``vectors``, n x
     m numbers. Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as
@@ -29,11 +29,6 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     -------
     ids : tuple of str, length n
     vectors : float32 or float64 array, shape (n, m)
-
-    Raises
-    ------
-    FormatError
-        If the file is not such a file of finite vectors of one length.
     """
     if str(path).endswith(".npz"):
         names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
