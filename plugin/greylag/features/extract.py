@@ -209,11 +209,7 @@ class FeatureExtractor:
         return self.weigh(self.count([ranking]), weights)
 
     def count(self, rankings: Sequence[Ranking], settings: Sequence[FeatureParameters] = ()) -> FeatureCounts:
-        """Count what the features of one or more rankings need.
-
-        Extractors of the same features over the same index may weigh each other's counts if `counting` is equal. With
-        `settings`, expansions are counted by each of these; `FeatureCounts.by_setting` has the counts of one.
-        """
+        """Count what the features of rankings need, expansions by each of `settings` (`FeatureCounts.by_setting`)."""
         settings = settings or (self.parameters,)
         return FeatureCounts.join([self._count(ranking, settings) for ranking in rankings])
 

@@ -43,7 +43,7 @@ class NeighbourScore(Evidence):
         def values(ranking: Ranking) -> FloatArray:
             # Scaled before it is cut: the range is that of the whole ranking.
             scores = unit_range(ranking.scores)[:NEIGHBOURS]
-            return neighbour_means(vectors(index.documents(ranking.docids)), index.n_terms, scores)
+            return _means(vectors(index.documents(ranking.docids)), index.n_terms, scores)
 
         return values
 
@@ -58,11 +58,8 @@ def _unit_vectors(index: PositionalIndex) -> EntryCache:
     return EntryCache(index.n_documents, int(index.document_frequencies.sum()), compute)
 
 
-def neighbour_means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
-    """Average the scores of the first k of n vectors, shape (k,), by squared cosines with each of the n, shape (n,).
-
-    The vectors have unit length; the terms of each ascend.
-    """
+def _means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
+    """Average the scores of the first k of n unit vectors, shape (k,), by squared cosines with each, shape (n,)."""
     sizes = vectors.bounds[1] - vectors.bounds[0]
     different, terms = numbered(n_terms, vectors.bounds, int(sizes.sum()), vectors.numbers)
     end = int(sizes[: len(scores)].sum())

@@ -101,7 +101,12 @@ class WindowStatistics:
                 # Integers: no order of shards changes a sum.
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
-        return [_of_terms(self._index, table) if table.of_terms else counts[table.key] for table in tables]
+        return [
+            term_counts(self._index, table.cliques[:, 0])[:, :, None].repeat(len(table.windows), axis=2)
+            if table.of_terms
+            else counts[table.key]
+            for table in tables
+        ]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -175,11 +180,6 @@ def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray
     single = (cliques[:, 1:] == FILLER).all(axis=1)
     counts[:, single] = term_counts(tables, cliques[single, 0])[:, :, None]
     return counts, np.flatnonzero((cliques != UNKNOWN).all(axis=1) & ~single)
-
-
-def _of_terms(tables: Tables, table: CliqueTable) -> IntArray:
-    """Return the counts of a table all of whose cliques have one term: the same within each window."""
-    return np.repeat(term_counts(tables, table.cliques[:, 0])[:, :, None], len(table.windows), axis=2)
 
 
 def term_counts(tables: Tables, terms: IntArray) -> IntArray:

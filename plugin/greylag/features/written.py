@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from greylag.errors import CollectionError
 from greylag.features.feature import Evidence, Values
 from greylag.index.analysis import Unit
-from greylag.ranking import FloatArray, Ranking
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -35,7 +34,4 @@ class WrittenForm(Evidence):
                 "--no-texts, or leave the feature out"
             )
 
-        def values(ranking: Ranking) -> FloatArray:
-            return words.coverage(ranking.query, self.unit, index.documents(ranking.docids))
-
-        return values
+        return lambda ranking: words.coverage(ranking.query, self.unit, index.documents(ranking.docids))

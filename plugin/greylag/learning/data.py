@@ -77,15 +77,9 @@ class RankingData:
     ) -> RankingData:
         """Make the data of arrays, as LightGBM takes them; queries and documents get their numbers, from 1, as names.
 
-        Parameters
-        ----------
-        X : array of float, shape (n, f)
-        y : array of int, shape (n,)
-            The grades; all relevant documents of a query are taken to be among its rows.
-        groups : array of int, shape (q,)
-            The number of documents of each query, whose rows follow one another.
-        names : sequence of str, optional
-            The names of the features; "1", "2", ... by default.
+        These are the features X, shape (n, f), grades y, shape (n,), and the number of documents of each query, shape
+        (q,), whose rows follow one another. Features are named "1", "2", ... by default. All relevant documents of a
+        query are taken to be among its rows.
 
         Examples
         --------

@@ -39,18 +39,7 @@ class Selection:
     def of(
         cls, weights: ArrayLike, data: RankingData, objective: Objective | str, columns: Sequence[int] | None = None
     ) -> Selection:
-        """Make the result of a learner of all weights at once, a single round, with its training score.
-
-        Parameters
-        ----------
-        weights : array of float
-            One for each of the columns.
-        data : RankingData
-            The training data.
-        objective : Objective or str
-        columns : sequence of int, optional
-            All columns of the data by default.
-        """
+        """Make the result of a learner of all weights at once, one round over all or some columns of the data."""
         chosen, values = tuple(range(len(data.specs)) if columns is None else columns), np.asarray(weights, np.float64)
         score = Objective.parse(objective).evaluate(data, linear_scores(data, chosen, values)).mean()
         return cls(chosen, (tuple(values.tolist()),), (float(score),))
@@ -75,13 +64,7 @@ class Selection:
         return weights
 
     def predict(self, data: RankingData | ArrayLike) -> FloatArray:
-        """Score documents, shape (n,), by the final weights; higher is better.
-
-        Parameters
-        ----------
-        data : RankingData or array of float, shape (n, f)
-            With the columns of the training data, in their order.
-        """
+        """Score documents, shape (n,), by the final weights, of data, or of an array (n, f) with all columns."""
         features = data.features if isinstance(data, RankingData) else np.asarray(data, dtype=np.float64)
         if features.ndim != 2 or features.shape[1] <= max(self.columns, default=-1):
             raise ParameterError(

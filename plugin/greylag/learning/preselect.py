@@ -51,11 +51,8 @@ class MMRPreselection:
         return f"mmr(n_features={self.n_features}{weight})"
 
     def select(self, data: RankingData) -> RankingData:
-        """Select the data with the selected features, in pool order; trivial and duplicate ones are dropped first.
-
-        All others are kept if there are few enough, or if all documents are relevant, or none, so that relevance does
-        not distinguish features.
-        """
+        """Select the data with the selected features, in pool order; trivial and duplicate ones are dropped first."""
+        # All others are kept if relevance, of all documents or of none, does not distinguish features.
         from greylag.learning.selection import MMRFeatureSelection  # scikit-learn is slow to import
 
         distinct = data.select_features(data.distinct[0])

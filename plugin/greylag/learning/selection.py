@@ -65,11 +65,6 @@ class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
-    Examples
-    --------
-    >>> words = MMRFeatureSelection(25, relevance_weight=0.5)
-    >>> make_pipeline(CountVectorizer(binary=True), words, MultinomialNB()).fit(texts, labels)  # doctest: +SKIP
-
     Notes
     -----
     `fit` uses only whether a value is above 0; `transform` keeps the values. Only pairs of a selected word and a
@@ -89,15 +84,9 @@ class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.preselect = preselect
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Select the words; returns the selector itself.
+        """Select the words by X, dense or sparse, shape (N, V), and labels y of at least two classes, shape (N,).
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (N, V)
-            Above 0 where a word occurs in a document. Values other than 0 and 1 count as 1, with a
-            `DataConversionWarning`.
-        y : array-like, shape (N,)
-            Labels of at least two classes.
+        A word occurs where X is above 0. Values other than 0 and 1 count as 1, with a `DataConversionWarning`.
         """
         occurrences = self._occurrences(X, y)
         n_words, n = occurrences.X.shape[1], self.n_features

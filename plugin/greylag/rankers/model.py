@@ -85,11 +85,7 @@ class LengthSlopes:
 
     @classmethod
     def line(cls, weights: Sequence[FloatArray], lengths: Sequence[float]) -> FloatArray:
-        """Fit a line through the weights, shape (f,), of collections of some lengths: weight and slope, shape (2, f).
-
-        It is the line of least squares with a ridge penalty of 1 on its slope: with few collections, weights stay near
-        their mean.
-        """
+        """Fit weight and slope, shape (2, f), to collections by least squares, with a ridge penalty of 1 on slopes."""
         rows = np.array([[1.0, cls(()).place(length)] for length in lengths])
         return np.asarray(np.linalg.solve(rows.T @ rows + np.diag([0.0, 1.0]), rows.T @ np.array(weights)))
 
@@ -254,10 +250,7 @@ class RankingModel(SavedModel):
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
 
     def at_length(self, length: float) -> RankingModel:
-        """Fix the weights for an index whose documents have so many terms in the mean.
-
-        They are shares, whose magnitudes sum to 1. A model without `by_length` is returned as it is.
-        """
+        """Fix the weights, as shares whose magnitudes sum to 1, for an index of this mean length, if they follow it."""
         if self.by_length is None:
             return self
         weights = np.array(self.weights) + self.by_length.place(length) * np.array(self.by_length.slopes)
@@ -280,10 +273,7 @@ class RankingModel(SavedModel):
         return tuple(part for part in parts if isinstance(part, Column))
 
     def with_columns(self, data: RankingData) -> RankingModel:
-        """Read its features ``column:NAME`` from data, such as `read_features` returns.
-
-        `ModelError` if these are not the columns that it was trained on.
-        """
+        """Read its features ``column:NAME`` from data with the columns that it was trained on, else `ModelError`."""
         trained, known = self.trained_columns, {str(column): column for column in bound_columns(data)}
 
         def bound(feature: Feature) -> Feature:
@@ -309,14 +299,7 @@ class RankingModel(SavedModel):
         return replace(self, features=tuple(map(bound, self.features)))
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:
-        """Read its features from other files, such as a run of the queries at hand.
-
-        Parameters
-        ----------
-        files : mapping of str to str
-            The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
-            that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
-        """
+        """Read features such as ``run:FILE`` from other files, by the name of each in the model, or its last part."""
         # As paths: ``a.run`` and ``./a.run`` are one file.
         known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
         places: dict[Path, str] = {}

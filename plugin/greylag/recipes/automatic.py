@@ -85,10 +85,7 @@ class Automatic:
         validation: RankingData | None = None,
         n_jobs: int | None = None,
     ) -> tuple[Selection, Choice]:
-        """Fit as `fit`, and return the scores of all that was tried: `baselines`, and learners.
-
-        It is chosen by the validation queries, instead of cross-validation, if there are any.
-        """
+        """Fit as `fit`, or by validation queries instead of folds; return the scores of all that was tried, too."""
         objective = Objective.parse(self.objective)
         candidates = [*baselines, *learners(objective)]
         folds = cross_folds(data, self.parts(data.qids)) if validation is None else [(data, validation)]
@@ -128,10 +125,6 @@ class AutomaticRecipe(Recipe):
         The seed of the assignment of queries to folds.
     translate : bool, default True
         Whether translations of words into words of queries, learned from the training queries, are a feature.
-
-    Examples
-    --------
-    >>> AutomaticRecipe("nDCG@10").fit(candidates, qrels, index).model.save("model.json")  # doctest: +SKIP
     """
 
     objective: Objective | str = "AP"

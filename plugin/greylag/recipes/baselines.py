@@ -76,6 +76,12 @@ class Baseline:
             weights = tuple(ascended.tolist())
         return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
 
+    def fit_setting(
+        self, rankings: CountedRankings, qids: Sequence[str], objective: Objective, parameters: FeatureParameters
+    ) -> tuple[tuple[float, ...], float]:
+        """Fit with these parameters to these queries."""
+        return self.fit(rankings.data(parameters).select_queries(qids), objective)
+
     def evaluate(self, data: RankingData, objective: Objective) -> FloatArray:
         """Evaluate the objective of each query by the fixed weights, shape (q,); `data` as for `fit`."""
         return objective.evaluate(data, linear_scores(data, range(len(self.weights)), np.array(self.weights)))
@@ -127,10 +133,6 @@ class BaselineRecipe(Recipe):
     base : FeatureParameters, default ``FeatureParameters()``
     before : tuple of Baseline, default ()
         Baselines that are tuned before, in turn, each with the parameters of the one before.
-
-    Examples
-    --------
-    >>> BaselineRecipe(baselines.BM25).fit(bm25_run, qrels, index).model.save("bm25.json")  # doctest: +SKIP
     """
 
     baseline: Baseline
@@ -169,7 +171,7 @@ class BaselineRecipe(Recipe):
         for step, rankings in each([*zip(self.steps, counted, strict=True)], "baselines"):
             settings = parameter_grid(self.grid, step.tuned, parameters)  # beside what was tuned before
             # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
-            fit = partial(_fit, step, rankings, qids, self.measure)
+            fit = partial(step.fit_setting, rankings, qids, self.measure)
             tried = [*parallel_map(fit, settings, what=f"grid of {step.name}", n_jobs=n_jobs)]
             best = max(range(len(tried)), key=lambda setting: tried[setting][1])  # the first of equals
             parameters, (weights, score) = settings[best], tried[best]
@@ -178,16 +180,6 @@ class BaselineRecipe(Recipe):
         model = RankingModel(self.steps[-1].features, weights, parameters, str(self.measure), provenance=noted)
         model = model.for_collection(last.index)
         return tuned_fit(model, tuned, self.grid, score, last.rankings, qids)
-
-
-def _fit(
-    baseline: Baseline,
-    rankings: CountedRankings,
-    qids: Sequence[str],
-    objective: Objective,
-    parameters: FeatureParameters,
-) -> tuple[tuple[float, ...], float]:
-    return baseline.fit(rankings.data(parameters).select_queries(qids), objective)
 
 
 def tuned_fit(

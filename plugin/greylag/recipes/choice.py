@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -288,17 +287,13 @@ class _HeldOutScores:
         """Evaluate each query by the average of the members, shape (q,)."""
         key = frozenset(members)  # equal weights: the order does not matter
         if key not in self._kept:
-            values = np.empty(len(self.qids))
+            by_qid = dict[str, float]()
             for data, learned in self.folds:
                 total = np.sum([learned[member] for member in members], axis=0)
                 scores = linear_scores(data, range(len(total)), total)
-                values[[self._rows[qid] for qid in data.qids]] = self.objective.evaluate(data, scores)
-            self._kept[key] = values
+                by_qid |= zip(data.qids, self.objective.evaluate(data, scores).tolist(), strict=True)
+            self._kept[key] = np.array([by_qid[qid] for qid in self.qids])
         return self._kept[key]
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {qid: number for number, qid in enumerate(self.qids)}
 
     def order(self, queries: IntArray) -> Members:
         """Order the best system of each family by these queries, in descending order."""

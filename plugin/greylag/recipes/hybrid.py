@@ -25,26 +25,15 @@ WEIGHT = 0.28
 
 @dataclass(frozen=True, eq=False)
 class HybridScores:
-    """The scores of a query's candidates, best first.
-
-    Parameters
-    ----------
-    query : Query
-    docids : tuple of str, length n
-    bm25, general, cosines, scores : float array, shape (n,)
-        By BM25; by the general model among these candidates; the cosine with the query, NaN without a vector; and the
-        score that ranks.
-    weight : float
-        What a cosine is multiplied by.
-    """
+    """The scores of a query's n candidates, best first, each of shape (n,)."""
 
     query: Query
     docids: tuple[str, ...]
     bm25: FloatArray
-    general: FloatArray
-    cosines: FloatArray
-    scores: FloatArray
-    weight: float
+    general: FloatArray  # by the general model among these candidates
+    cosines: FloatArray  # with the query; NaN without a vector
+    scores: FloatArray  # which rank
+    weight: float  # that a cosine is multiplied by
 
     def ranking(self) -> Ranking:
         """Return the candidates as a ranking."""
@@ -52,20 +41,10 @@ class HybridScores:
 
 
 def combine_scores(general: FloatArray, cosines: FloatArray, spread: float) -> tuple[FloatArray, float]:
-    """Combine both scores of a query's candidates by the formula of `HybridSearch`.
+    """Combine scores of a query's candidates, shape (n,), by the formula of `HybridSearch`; also the cosines' weight.
 
-    Parameters
-    ----------
-    general, cosines : float array, shape (n,)
-        The general model's scores among the candidates, and the cosines; NaN, without a vector, counts as the least.
-    spread : float
-        The standard deviation of the cosines between documents; 0 counts as 1.
-
-    Returns
-    -------
-    scores : float array, shape (n,)
-    weight : float
-        What a cosine is multiplied by.
+    A cosine of NaN, without a vector, counts as the least. `spread` is the standard deviation of the cosines between
+    documents; 0 counts as 1.
     """
     weight = WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
     known = ~np.isnan(cosines)

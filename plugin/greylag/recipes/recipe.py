@@ -94,10 +94,6 @@ class MRFRecipe(Recipe):
     parameters : FeatureParameters, default ``FeatureParameters()``
     preselection : MMRPreselection, optional
         Narrows the candidates on the training queries.
-
-    Examples
-    --------
-    >>> MRFRecipe(candidate_pool("sd"), GreedySelection("AP")).fit(bm25_run, qrels, index)  # doctest: +SKIP
     """
 
     features: Sequence[Feature]

@@ -18,7 +18,7 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, Pool, candidate_pool
-from greylag.features.spelling import parse_feature
+from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import MAX_SEARCHED_QUERIES, Judgements, RankingData, concatenated, spaced
@@ -37,12 +37,6 @@ FEEDBACK = ("fb_docs", "fb_terms")
 """The parameters that RM3 shares with features."""
 MANIFOLD_STAGES = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
-POSITION_FEATURES = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
-"""The first position of the query's words, and BM25 of the first ten words."""
-LATENT_FEATURES = (parse_feature("latent"),)
-"""The similarity by latent semantic analysis."""
-WRITTEN_FEATURES = tuple(map(parse_feature, ("written:words", "written:characters")))
-"""Coverage of the query's surface words and character n-grams."""
 BLOCK_QUERIES = 500
 """Queries per block of features, of which only the rows to train on stay in memory."""
 
@@ -158,7 +152,8 @@ class PreparedSources:
         # Of more than `MAX_SEARCHED_QUERIES` rankings, all folds use one sample of that size, at equal distances,
         # unless it has too few of the training queries.
         if len(self.rankings) > MAX_SEARCHED_QUERIES:  # one sample for all folds, which then share its values
-            sample = self._once("sample", self._sample)
+            some = spaced(self.rankings, MAX_SEARCHED_QUERIES)
+            sample = self._once("sample", lambda: replace(self, rankings=some, scope=f"{self.scope}.sample"))
             drawn = {ranking.qid for ranking in sample.rankings}
             shared = [qid for qid in qids if qid in drawn]
             if len(shared) >= min(len(qids), MAX_SEARCHED_QUERIES // 2):
@@ -168,9 +163,6 @@ class PreparedSources:
         if not queries:
             raise ParameterError("none of the training topics has a relevant document: train on more topics")
         return self, queries
-
-    def _sample(self) -> PreparedSources:
-        return replace(self, rankings=spaced(self.rankings, MAX_SEARCHED_QUERIES), scope=f"{self.scope}.sample")
 
     # The measure of a query by one setting does not depend on other queries. So it is computed for all queries at once,
     # and a fold's best setting has the highest mean over its training queries.
@@ -238,9 +230,9 @@ class PreparedSources:
             "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
             "MRF": candidate_pool(self.sources.pool),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
-            "position": POSITION_FEATURES,
-            "latent": LATENT_FEATURES,
-            "written form": WRITTEN_FEATURES if self.index.words is not None else (),
+            "position": parse_features("FI/term/early,FI/term/BM25-F-10"),
+            "latent": parse_features("latent"),
+            "written form": parse_features("written:words,written:characters") if self.index.words is not None else (),
         }
 
     def data(self, tuned: TunedRM3) -> RankingData:

@@ -107,11 +107,7 @@ class TrainingResult:
 
     @property
     def verdict(self) -> str:
-        """The gain over the best baseline by held-out scores and, in a second sentence, over the general model.
-
-        Without folds, that of the automatic choice, corrected for having been made by these scores; empty for other
-        recipes. Which baseline is the best is known from the same topics, which favours it.
-        """
+        """The gain by held-out scores over the best baseline and the general model; without folds, of the choice."""
         choice = "The automatic choice"
         if self.scores:
             name = choice if self.choice else "The held-out model"
@@ -303,12 +299,8 @@ def train_on_letor(
     data = concatenated(tests)
     if len(set(data.qids)) < len(data.qids):
         raise FormatError(folder, None, f"topic {Counter(data.qids).most_common(1)[0][0]!r} is in two test.txt")
-    first, grades, whole, every = (
-        listed_run(data, ""),
-        listed_grades(data),
-        recipe(data, validation=None),
-        list[Fitted](),
-    )
+    first, grades, whole = listed_run(data, ""), listed_grades(data), recipe(data, validation=None)
+    every = list[Fitted]()
     for part, test in zip(parts, tests, strict=True):
         training = read_features(part / "train.txt")
         validation = read_features(part / "vali.txt") if (part / "vali.txt").exists() else None

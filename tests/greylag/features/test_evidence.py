@@ -81,8 +81,8 @@ def trees(right):
     """A tree of a node and two leaves."""
     numbers = [np.array(n) for n in ([0], [0, LEAF, LEAF], [1, 0, 0], [right, 0, 0])]
     roots, split, left, below = numbers
-    none = np.zeros(3)
-    return Trees((Score(),), FeatureParameters(), roots, split, none, left, below, none, np.zeros(1))
+    none = np.zeros(3, dtype=np.int64)
+    return Trees((Score(),), FeatureParameters(), roots, split, none, left, below, none, np.zeros(1), none, none)
 
 
 @pytest.mark.parametrize(

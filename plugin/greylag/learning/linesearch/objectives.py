@@ -124,10 +124,7 @@ class Objective:
         return cls(parsed.family.name, parsed.cutoff, rel=parsed.rel)
 
     def on_scale_of(self, grades: Iterable[int]) -> Objective:
-        """Return the same measure with a `max_grade` for ERR, the highest of these grades, if it has none.
-
-        Otherwise, subsets of the judgements would be measured by different scales.
-        """
+        """Give ERR a `max_grade`, the highest of these grades, if it has none, as subsets would have other scales."""
         if self.name != "ERR" or self.max_grade is not None:
             return self
         return replace(self, max_grade=max(1, max(grades, default=1)))

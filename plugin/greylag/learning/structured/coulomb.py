@@ -122,10 +122,7 @@ class Coulomb:
         check_choice("update", self.update, get_args(Update))
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
-        """Train the members on pairs of input and truth.
-
-        With the "exact" update of "gradient" repulsion, the result has the objective after each epoch.
-        """
+        """Train the members on pairs of input and truth."""
         training = TrainingSet(model, examples)
         return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
 

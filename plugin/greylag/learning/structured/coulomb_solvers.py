@@ -2,11 +2,6 @@
 
 `walk` takes the paper's steps, `relax` goes to the fixed points of the displacement form, and `descend` to stationary
 points of the objective, which the gradient form has.
-
-References
-----------
-Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016,
-section 3.4 and Table 1.
 """
 
 from __future__ import annotations
@@ -64,7 +59,8 @@ class CoulombProblem:
             return draw_examples(len(before), before.shape[1], rng)
         if self.assignment == "best":
             return best_shares(self._losses(weights), before, rng)
-        return draw_members(sampling_shares(self._losses(weights)), rng)
+        cumulated = sampling_shares(self._losses(weights)).cumsum(axis=0)
+        return _one_member_each((cumulated <= rng.random(before.shape[1]) * cumulated[-1]).sum(axis=0), len(before))
 
     def expected_shares(
         self, weights: FloatArray, before: FloatArray, epoch: int, epochs: int, rng: np.random.Generator
@@ -126,13 +122,6 @@ def sampling_shares(losses: FloatArray) -> FloatArray:
     totals = losses.sum(axis=0)
     normalised = np.divide(losses, totals, out=np.full_like(losses, 1.0 / members), where=totals > 0)
     return np.asarray((1.0 - normalised) / (members - 1))
-
-
-def draw_members(shares: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw one member for each example by its shares, which sum to 1; shape (M, n), 0 or 1."""
-    members, n = shares.shape
-    cumulated = shares.cumsum(axis=0)
-    return _one_member_each((cumulated <= rng.random(n) * cumulated[-1]).sum(axis=0), members)
 
 
 def draw_examples(members: int, n: int, rng: np.random.Generator) -> FloatArray:

@@ -91,11 +91,7 @@ class CuttingPlane:
         examples: Sequence[tuple[Input, Truth]],
         grid: Collection[float],
     ) -> Iterator[tuple[float, Solution]]:
-        """Find the optimal weights for each C of `grid` instead of its own, in ascending order, one at a time.
-
-        The constraints met for smaller C are the start for larger ones, which is several times as fast as starting
-        anew.
-        """
+        """Find the optimal weights for each C of `grid`, ascending; constraints met for smaller C are the start."""
         learners = [replace(self, C=C) for C in sorted(grid)]
         # Eager, so that a wrong model is refused by the call and not by the first step of the iterator.
         pool = ConstraintPool(TrainingSet(model, examples), 1)

@@ -1,11 +1,7 @@
 """Weight vectors as mutually repelling charges on the unit sphere.
 
-Only directions u_m = w_m / ||w_m|| count, since predictions do not depend on the length of a weight vector.
-
-References
-----------
-Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016,
-sections 3.2 and 3.3.
+Only directions u_m = w_m / ||w_m|| count, since predictions do not depend on the length of a weight vector. Equations
+are of Schiegg, Diego and Hamprecht (2016), see `greylag.learning.structured.coulomb`.
 """
 
 from __future__ import annotations

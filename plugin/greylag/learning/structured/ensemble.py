@@ -22,24 +22,12 @@ def perturbations(weights: FloatArray, M: int, rng: np.random.Generator) -> Floa
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """The weights of M members that predict independently.
+    """The weights of M members that predict independently."""
 
-    Parameters
-    ----------
-    weights : array, shape (M, d)
-        One weight vector for each member.
-    epochs : int
-        Passes over the examples.
-    converged : bool
-        Whether the learner converged before its limit of epochs or rounds.
-    objectives : tuple of float, default ()
-        The objective after each epoch, if the learner tracks it.
-    """
-
-    weights: FloatArray
-    epochs: int
-    converged: bool
-    objectives: tuple[float, ...] = ()
+    weights: FloatArray  # shape (M, d)
+    epochs: int  # passes over the examples
+    converged: bool  # before the limit of epochs or rounds
+    objectives: tuple[float, ...] = ()  # after each epoch, if the learner tracks it
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -73,15 +73,7 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet(Generic[Input, Truth, Output]):
-    """A model with n training examples, whose targets are computed once.
-
-    Parameters
-    ----------
-    model : StructuredModel
-        The model.
-    examples : sequence of pairs
-        At least one input with its truth.
-    """
+    """A model with n >= 1 training examples, pairs of input and truth, whose targets are computed once."""
 
     model: StructuredModel[Input, Truth, Output]
     examples: Sequence[tuple[Input, Truth]]
@@ -146,10 +138,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return constraint if constraint.violation(weights) >= target.loss else target
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
-        """Compute, shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
-
-        Upper bounds on the losses of the predictions if inference is exact, approximations if not.
-        """
+        """Compute, shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target)."""
         return np.array([self.most_violated(i, weights).violation(weights) for i in range(len(self.examples))])
 
     def objective(self, weights: FloatArray, C: float) -> float:
