@@ -41,7 +41,7 @@ def check(
     would refuse one. Nothing is repaired.
     """
     shared: Shared = context.obj
-    check_rules(context, [Rule(("--docids",), (), ("--index",), "both say which documents there are")])
+    check_rules(context, [Rule("--docids", "both say which documents there are", excluded="--index")])
     asked, known = shared.topics(topics), None if docids is None else known_documents(docids)
     if index is not None:
         from greylag.index.lucene import LuceneIndex

@@ -31,23 +31,17 @@ _log = logging.getLogger("greylag")
 FAILED = 3
 """The exit code of a gate that fails."""
 RULES = [
+    Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
-        ("--unjudged",),
-        (),
-        ("--subtopics", "--per-query"),
-        "it scores runs with documents that are not judged as relevant, and without them",
-    ),
-    Rule(
-        ("--predicted",),
-        (),
-        ("--all-pairs", "--test", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
+        "--predicted",
         "means and differences are corrected by the topics that people judged, with intervals of their own",
+        excluded="--all-pairs --test --margin --out-figure --unjudged --per-query --subtopics",
     ),
-    Rule(("--tau", "--other-qrels", "--best-of-team"), (), ("--per-query", "--subtopics"), "it is of runs as a whole"),
-    Rule(("--best-of-team",), ("--teams",), (), "the teams of runs"),
-    Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
-    Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
-    Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
+    Rule("--tau --other-qrels --best-of-team", "it is of runs as a whole", excluded="--per-query --subtopics"),
+    Rule("--best-of-team", "the teams of runs", needed="--teams"),
+    Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
+    Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
+    Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
 Runs = Annotated[

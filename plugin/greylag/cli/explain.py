@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from greylag.cli.model_inputs import load_model
-from greylag.cli.options import INDEX, LETOR, TOPICS, Rule, Shared, check_rules
+from greylag.cli.options import INDEX, LETOR, TOPICS, TRANSFER, Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.registry import names_of_others
@@ -34,9 +34,7 @@ from greylag.runtime.software import versions
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
 
-RULES = [
-    Rule(("--letor",), (), ("--index", "--topics", "--run", "--transfer"), "the file has the documents and features")
-]
+RULES = [Rule("--letor", "the file has the documents and features", excluded="--index --topics --run --transfer")]
 _log = logging.getLogger("greylag")
 GENERAL = "general"
 
@@ -72,9 +70,7 @@ def explain(
             "trained without a run.",
         ),
     ] = None,
-    transfer: Annotated[
-        bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
-    ] = False,
+    transfer: Annotated[bool, TRANSFER] = False,
     letor: Annotated[
         Path | None, typer.Option("--letor", help=f"{LETOR} with the document, for a model of such a file.")
     ] = None,

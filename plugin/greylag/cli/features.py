@@ -10,16 +10,7 @@ from typing import Annotated
 import typer
 
 from greylag.cli.model_inputs import seen_topics
-from greylag.cli.options import (
-    Features,
-    Index,
-    InputRun,
-    PartText,
-    PoolOption,
-    Shared,
-    Topics,
-    named_features,
-)
+from greylag.cli.options import Features, Index, InputRun, PartText, PoolOption, Shared, Topics, named_features
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor

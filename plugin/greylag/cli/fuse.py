@@ -41,8 +41,8 @@ METHODS = {
     "combmnz": Kind("the same sum, times the number of runs that have the document", parameters(CombMNZ)),
 }
 RULES = [
-    Rule(("--measure", "--folds", "--out-model"), ("--qrels",), (), "the judgements to learn from"),
-    Rule(("--method",), (), ("--qrels",), "from judgements, fusion is learned"),
+    Rule("--measure --folds --out-model", "the judgements to learn from", needed="--qrels"),
+    Rule("--method", "from judgements, fusion is learned", excluded="--qrels"),
 ]
 
 

@@ -124,6 +124,7 @@ _INDEX = (
 SEARCHED_INDEX = typer.Option("--index", help=_INDEX)  # searching needs no positions
 INDEX = typer.Option("--index", callback=_index_folders, help=_INDEX)
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
+TRANSFER = typer.Option("--transfer", help="Allow a model that was trained on another collection.")
 VECTORS = typer.Option(
     "--vectors",
     help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
@@ -197,12 +198,12 @@ def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
 
 
 class Rule(NamedTuple):
-    """Options that need one of others, or cannot be given with others, and the reason."""
+    """Options that need one of others, or cannot be given with others, and the reason; each a text of their names."""
 
-    options: Sequence[str]
-    needed: Sequence[str]
-    excluded: Sequence[str]
+    options: str
     reason: str
+    needed: str = ""
+    excluded: str = ""
 
 
 def given_options(context: typer.Context) -> set[str]:
@@ -219,11 +220,11 @@ def given_options(context: typer.Context) -> set[str]:
 def check_rules(context: typer.Context, rules: Iterable[Rule]) -> None:
     """Refuse options that need others which are not given, or exclude others which are."""
     given = given_options(context)
-    for options, needed, excluded, reason in rules:
-        for option in sorted(given & set(options)):
-            if needed and not given & set(needed):
-                raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
-            if clash := sorted(given & set(excluded)):
+    for options, reason, needed, excluded in rules:
+        for option in sorted(given & set(options.split())):
+            if needed and not given & set(needed.split()):
+                raise ParameterError(f"{option} needs {needed.replace(' ', ' or ')}: {reason}")
+            if clash := sorted(given & set(excluded.split())):
                 raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
 
 

@@ -14,6 +14,7 @@ from greylag.cli.options import (
     LETOR,
     NAMED_FILES,
     TOPICS,
+    TRANSFER,
     VECTORS,
     OutputRun,
     PartText,
@@ -22,13 +23,7 @@ from greylag.cli.options import (
     Tag,
     check_rules,
 )
-from greylag.cli.ranking_inputs import (
-    first_rankings,
-    open_embeddings,
-    over_columns,
-    read_files,
-    stages_of,
-)
+from greylag.cli.ranking_inputs import first_rankings, open_embeddings, over_columns, read_files, stages_of
 from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
@@ -44,22 +39,16 @@ from greylag.stages import StageStep, registered_stages
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
 
+OF_HYBRID = "topics are ranked by the general model over --index and the cosines of both files of vectors"
 RULES = [
     Rule(
-        ("--letor",),
-        ("--model",),
-        ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--part"),
+        "--letor",
         "the file has topics, documents and features, for a model of such files",
+        "--model",
+        excluded="--index --topics --run --file --transfer --vectors --part",
     ),
-    *(
-        Rule(
-            ("--query-vectors",),
-            (needed,),
-            ("--model", "--letor"),
-            "topics are ranked by the general model over --index and the cosines of both files of vectors",
-        )
-        for needed in ("--vectors", "--index", "--topics")
-    ),
+    *(Rule("--query-vectors", OF_HYBRID, needed) for needed in ("--vectors", "--index", "--topics")),
+    Rule("--query-vectors", OF_HYBRID, excluded="--model --letor"),
 ]
 
 
@@ -99,9 +88,7 @@ def rerank(
         typer.Option("--file", help="Read FILE instead of NAME for the model's feature run:NAME.", metavar="NAME=FILE"),
         Names(lambda text: (text.partition("=")[2],)),
     ] = None,
-    transfer: Annotated[
-        bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
-    ] = False,
+    transfer: Annotated[bool, TRANSFER] = False,
     stages: Annotated[
         list[str] | None,
         typer.Option(

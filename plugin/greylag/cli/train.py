@@ -54,19 +54,9 @@ MODEL = typer.Option(
 )
 QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; by subtopic for svmdiv and cssvm."
 RULES = [
-    Rule(
-        ("--letor",),
-        (),
-        ("--index", "--qrels", "--topics", "--run"),
-        "the file has topics, documents, features and grades",
-    ),
-    Rule(("--pool",), ("--index",), (), "its features are counted there"),
-    Rule(
-        ("--validation",),
-        ("--letor",),
-        ("--folds", "--out-run"),
-        "its topics are held out, and chosen by",
-    ),
+    Rule("--letor", "the file has topics, documents, features and grades", excluded="--index --qrels --topics --run"),
+    Rule("--pool", "its features are counted there", needed="--index"),
+    Rule("--validation", "its topics are held out, and chosen by", "--letor", excluded="--folds --out-run"),
 ]
 
 

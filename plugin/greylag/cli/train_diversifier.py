@@ -58,7 +58,6 @@ def train_diversifier(
     learned.model.save(out)
     write_line(f"{recipe.preset} on {learned}")
     if scores:
-        tests = (
-            None if held_out is None else compare_scores(scores, "first stage")
-        )  # C was chosen on the queries otherwise
+        # Without folds, C was chosen on these queries.
+        tests = None if held_out is None else compare_scores(scores, "first stage")
         write_line(f"\n{Evaluation(scores, tests)}")
