@@ -46,13 +46,7 @@ class EssentialPages(GreedyStage):
 
 
 class EssentialPagesGain:
-    """The rise of the sum over words v of the largest C(v, d) of the picked documents d (see `EssentialPages`).
-
-    Parameters
-    ----------
-    frequencies : csr_matrix, shape (n, V)
-        Term frequencies without duplicate entries. Empty documents gain nothing.
-    """
+    """The gain of `EssentialPages`, from term frequencies without duplicate entries; empty documents gain nothing."""
 
     def __init__(self, frequencies: csr_matrix) -> None:
         n = frequencies.shape[0]

@@ -135,13 +135,8 @@ class DiversityModel(SavedModel):
     ) -> CandidateMaker:
         """Return the maker of the candidates that the model expects.
 
-        Parameters
-        ----------
-        index : PositionalIndex
-        titles : mapping, optional
-            See `CandidateMaker`; required if the model was trained with them, ignored if not.
-        transfer : bool, default False
-            Whether to allow another index than the training collection's.
+        Titles, as in `CandidateMaker`, are required if the model was trained with them, and ignored if not; `transfer`
+        allows another index than the training collection's.
         """
         check_collection(self.fingerprint, index, transfer=transfer)
         if self.titles and titles is None:

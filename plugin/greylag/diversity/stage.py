@@ -80,13 +80,7 @@ class DiversityStage(Stage, ABC):
 
 @dataclass(frozen=True)
 class GreedyStage(DiversityStage):
-    """A stage that picks documents greedily; subclasses are frozen dataclasses that define the gain.
-
-    Parameters
-    ----------
-    depth, k : int
-        See `DiversityStage`.
-    """
+    """A stage that picks documents greedily; subclasses are frozen dataclasses that define the gain."""
 
     @abstractmethod
     def gain(self, candidates: Ranking) -> Gain:

@@ -142,25 +142,13 @@ def _fit_grid(
 
 @dataclass(frozen=True)
 class FittedDiversity:
-    """A model that diversifies, and how it was fitted; ``str`` is a line about that.
-
-    Parameters
-    ----------
-    model : DiversityModel
-    learner : DiversityLearner
-        With the C that was used.
-    solution : Solution, Ensemble or another learner's result
-    queries : tuple of str
-        The queries that were trained on.
-    validation : tuple of str
-        The queries that chose C.
-    """
+    """A model that diversifies, and how it was fitted; ``str`` is a line about that."""
 
     model: DiversityModel
-    learner: DiversityLearner
-    solution: Any
-    queries: tuple[str, ...]
-    validation: tuple[str, ...]
+    learner: DiversityLearner  # with the C that was used
+    solution: Any  # the learner's result, such as `Solution` or `Ensemble`
+    queries: tuple[str, ...]  # that were trained on
+    validation: tuple[str, ...]  # that chose C
 
     def __str__(self) -> str:
         where = "of them" if set(self.validation) <= set(self.queries) else "more"

@@ -144,15 +144,7 @@ def evaluate(
 
 
 class PartsScores:
-    """The scores of a run that is read in parts of whole queries, whose rankings are not kept.
-
-    Parameters
-    ----------
-    qrels : mapping of qid to docid to int
-    measures : sequence of Measure
-        See `by_query_alone`.
-    parts : iterable of Run
-    """
+    """The scores of a run that is read in parts of whole queries, whose rankings are not kept; see `by_query_alone`."""
 
     def __init__(self, qrels: Qrels, measures: Sequence[Measure], parts: Iterable[Run]) -> None:
         self._qrels, self._measures, self._values = qrels, tuple(measures), dict[str, FloatArray]()
@@ -165,9 +157,7 @@ class PartsScores:
             tops += [_top(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
             tag = part.tag
         self.tops = Run(tuple(tops), tag)
-        """The first ten documents of each ranking, and the first judged one."""
         self.keys = frozenset(keys)
-        """A value that is equal for equal rankings."""
 
     def scores(self) -> Scores:
         """Return what `evaluate` returns for the whole run."""

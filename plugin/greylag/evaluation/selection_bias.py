@@ -39,24 +39,12 @@ Rule = Callable[[IntArray], tuple[str, FloatArray]]
 
 
 class BestOfMany(NamedTuple):
-    """The chosen system beside a baseline.
+    """The chosen system beside a baseline."""
 
-    Parameters
-    ----------
-    chosen : str
-        Its name.
-    mean : float
-        Its mean, corrected for the choice.
-    comparison : Comparison or None
-        It against the baseline, with the corrected mean, difference, interval and p. None if the baseline is chosen.
-    all : Significance or None
-        Each system against the baseline: mean and difference uncorrected, with intervals and p that hold for all of
-        them at once. None if there is no other system.
-    """
-
-    chosen: str
-    mean: float
-    comparison: Comparison | None
+    chosen: str  # its name
+    mean: float  # its mean, corrected for the choice
+    comparison: Comparison | None  # with the baseline, all figures corrected; None if that is chosen
+    # Each system with the baseline: mean and difference uncorrected, intervals and p of all at once; None of one
     all: Significance | None
 
 

@@ -103,10 +103,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The finding in a sentence; in others the differences that would have been shown, equivalence, and holes.
-
-        Every statement of greylag that a system is better, or worse, than another is one of `FINDINGS`.
-        """
+        """The finding in a sentence; in others the differences that would have been shown, equivalence, and holes."""
         sentences = [self._difference_verdict]
         if self.margin is not None and self.equivalence_p is not None:
             relation = "the same" if self.equivalence_p < SIGNIFICANCE_LEVEL else "not shown to be the same"
@@ -235,9 +232,9 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
 
 
-def narrow_table(*significances: Significance) -> Table:
+def narrow_table(significance: Significance) -> Table:
     """Return the columns of `comparison_table` that fit a terminal."""
-    whole = comparison_table("", *significances)
+    whole = comparison_table("", significance)
     shown = MAX_TERMINAL_COLUMNS + ("same p" in whole.header)
     return replace(whole, header=("run", *whole.header[1:shown]), rows=[row[:shown] for row in whole.rows])
 

@@ -45,33 +45,18 @@ def subtopic_grades(docids: Sequence[str], subtopics: Sequence[Mapping[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Subtopics:
-    """The subtopics that n candidate documents cover, with their weights.
+    """The subtopics that n candidate documents cover, with their weights."""
 
-    Parameters
-    ----------
-    coverage : csr_matrix, shape (n, S)
-        1 where a document covers a subtopic.
-    weights : array, shape (S,)
-        Positive; they sum to 1 if there is a subtopic.
-    """
-
-    coverage: csr_matrix
-    weights: FloatArray
+    coverage: csr_matrix  # shape (n, S), 1 where a document covers a subtopic
+    weights: FloatArray  # shape (S,), positive; they sum to 1 if there is a subtopic
 
     @classmethod
     def from_qrels(
         cls, docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]], *, candidates_only: bool = False
     ) -> Subtopics:
-        """Return the subtopics of candidates, from the judgements of their query.
+        """Return the subtopics of candidates, from grades of their query by subtopic and docid.
 
-        Parameters
-        ----------
-        docids : sequence of str
-            The candidates.
-        judgements : mapping
-            Grades by subtopic and docid.
-        candidates_only : bool, default False
-            Whether weights count the candidates alone, so that subtopics that none of them covers are ignored.
+        With `candidates_only`, weights count the candidates alone, and subtopics that none of them covers are ignored.
         """
         from scipy.sparse import csr_matrix
 

@@ -18,16 +18,12 @@ _INTERVALS = "with 95 % intervals that are not corrected; coloured if shown to b
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
-    """Make the first section of a report: a verdict for each comparison by the first measure, means, charts by query.
-
-    If a baseline or all pairs are compared more often than `MOST_SENTENCES`, a paragraph and a chart of all runs stand
-    for the verdicts, and the charts by query are folded.
-    """
+    """Make the first section of a report: a verdict for each comparison by the first measure, means and charts."""
     findings, charts = list[Comparison | str](), list[Figure]()
     for scores, tests in compared:
         comparisons = [comparison for _, comparison in first_comparisons([(scores, tests)])]
         pairs = [(comparison.baseline, comparison.run) for comparison in comparisons]
-        # Sentences and charts of all would fill pages.
+        # Sentences and charts of all would fill pages: a paragraph and a chart of all runs stand for them.
         many = len(pairs) > MOST_SENTENCES * max(1, len(tests.baselines))
         if many:
             reference = next(iter(tests.baselines or ranked(scores)))

@@ -34,10 +34,7 @@ def is_evaluation(path: str | Path) -> bool:
 
 
 def read_earlier(path: str | Path, name: str, judgements: Mapping[str, Any], measures: Sequence[Measure]) -> Scores:
-    """Read the scores of a run from the JSON of an evaluation by the same judgements and measures.
-
-    The run is the one of this name, or the only one that was not the baseline.
-    """
+    """Read the scores of the run of this name, or the only one beside the baseline, from an evaluation's JSON."""
     wanted, ours = [*map(str, measures)], digests(judgements)
     with Faults(path, lenient=False) as faults:
         text = read_text(path, faults)

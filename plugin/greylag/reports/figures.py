@@ -37,26 +37,13 @@ GREY, PALE = "#767676", "#80808060"  # of texts, 4.5 to 1 on white and on black,
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure.
-
-    Parameters
-    ----------
-    caption : str
-    svg : str
-        An SVG element, such as `line_figure` makes.
-    data : Table, optional
-        The figure as a table, for those who cannot see it.
-    run : str, default ""
-        The run that the figure is about, whose name leads to it in tables.
-    folded : bool, default False
-        Show the caption alone until the figure is opened.
-    """
+    """A figure."""
 
     caption: str
-    svg: str
-    data: Table | None = None
-    run: str = ""
-    folded: bool = False
+    svg: str  # an SVG element, such as `line_figure` makes
+    data: Table | None = None  # the figure as a table, for those who cannot see it
+    run: str = ""  # that the figure is about, whose name leads to it in tables
+    folded: bool = False  # the caption alone is shown until the figure is opened
 
 
 def line_figure(
@@ -74,7 +61,6 @@ def line_figure(
 
     Parameters
     ----------
-    caption, xlabel, ylabel : str
     panels : mapping of title to Panel
         A panel is a pair of mappings: its curves (name to a mapping of x to y), and its horizontal lines (name to y).
     log : bool, default False

@@ -53,25 +53,13 @@ class QueryChange:
 
 @dataclass(frozen=True, slots=True)
 class QueryChanges:
-    """A list of queries that a report shows, to be searched, sorted and opened.
-
-    Parameters
-    ----------
-    caption : str
-    measure : str
-        The measure of the scores.
-    names : tuple of str and str
-        The rankings before and after.
-    queries : tuple of QueryChange
-    level : int, default 1
-        The lowest grade of relevant documents, which are highlighted.
-    """
+    """A list of queries that a report shows, to be searched, sorted and opened."""
 
     caption: str
-    measure: str
-    names: tuple[str, str]
+    measure: str  # of the scores
+    names: tuple[str, str]  # of the rankings before and after
     queries: tuple[QueryChange, ...]
-    level: int = 1
+    level: int = 1  # the lowest grade of relevant documents, which are highlighted
 
 
 def query_changes(
@@ -90,7 +78,6 @@ def query_changes(
 
     Parameters
     ----------
-    caption : str
     before, after : Run
         Of the same queries.
     scores : mapping of tag to Scores
@@ -155,13 +142,7 @@ def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalInd
     """Make a function that explains why documents are where they are, by the linear model that ranked each query.
 
     A reason names the features by which the document's score differs most from the average of the top documents before.
-
-    Parameters
-    ----------
-    first : Run
-        The run that the models rerank.
-    models : mapping of qid to RankingModel
-    index : PositionalIndex
+    The models, by qid, rerank the run `first`.
     """
 
     def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
