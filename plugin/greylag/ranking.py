@@ -30,15 +30,7 @@ SEEN = "+training-topics"
 @guided
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A topic's identifier and the text to search for.
-
-    Parameters
-    ----------
-    qid : str
-        The topic's identifier.
-    text : str
-        The query text.
-    """
+    """A topic's identifier and the text to search for."""
 
     qid: str
     text: str

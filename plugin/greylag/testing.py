@@ -125,10 +125,6 @@ def check_diversity_learner(learner: DiversityLearner) -> None:
 
     It is a frozen value with a cost C; the result has finite weights for the features of the model, the same again and
     after being pickled.
-
-    Parameters
-    ----------
-    learner : DiversityLearner
     """
     name, model, examples = type(learner).__name__, CoverageModel(3), _random_examples()
     _check_frozen(learner)

@@ -15,7 +15,6 @@ from greylag.learning.letor import read_features, write_features
 from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
-from greylag.runtime.yaml_text import read_yaml, write_yaml
 from greylag.trec import read_run, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
@@ -80,17 +79,3 @@ def test_diversity_models(path, *, seed, members, k, titles):
     model = DiversityModel(features, tuple(map(tuple, weights)), k=k, titles=titles)
     model.save(path)
     assert DiversityModel.load(path) == model
-
-
-VALUES = st.recursive(
-    TEXT | st.booleans() | st.none() | FLOATS | st.integers(-(10**30), 10**30),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@quick
-@given(fields=st.dictionaries(TEXT, VALUES, min_size=1, max_size=4))
-def test_experiments(path, fields):
-    path.write_text(write_yaml(fields), encoding="utf-8")
-    assert read_yaml(path) == fields

@@ -17,14 +17,7 @@ from greylag.trec import Qrels
 
 
 def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> dict[str, str]:
-    """Convert the result of ``pyserini.search.get_topics`` to query texts by qid.
-
-    Parameters
-    ----------
-    topics : mapping of str or int to mapping of str to str
-    field : str, default "title"
-        The field to search for.
-    """
+    """Convert the result of ``pyserini.search.get_topics`` to texts by qid, of the `field` to search for."""
     if not isinstance(topics, Mapping):
         raise ParameterError(f"{shown(topics)} is not what get_topics returns: a mapping from qid to fields")
 

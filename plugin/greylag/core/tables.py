@@ -52,23 +52,12 @@ _NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")  # such as 3, <0.001, +2.5 % 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table.
-
-    Parameters
-    ----------
-    caption : str
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequence of str, int, float or None
-        Cells; None leaves a cell empty.
-    decimals : int, default 4
-        Decimals of floats. Integers have none.
-    """
+    """A table, whose columns have the names of the header; None leaves a cell empty."""
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Row]
-    decimals: int = 4
+    decimals: int = 4  # of floats; integers have none
 
 
 def visible(text: str) -> str:

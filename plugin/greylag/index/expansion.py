@@ -56,10 +56,6 @@ class RM3Search(Source):
     ----------
     Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD, TREC 2004.
     Anserini, ``io.anserini.rerank.lib.Rm3Reranker``.
-
-    Examples
-    --------
-    >>> RM3Search(LuceneIndex("index").bm25(100), fb_terms=20)(Query("1", "wind power"))  # doctest: +SKIP
     """
 
     first: BM25 | QueryLikelihood

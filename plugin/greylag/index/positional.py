@@ -96,11 +96,7 @@ class PositionalIndex(Tables):
             The Lucene index or its folder, or the folders of a collection in shards. Each shard is exported on its own,
             and exported again only if it has changed.
 
-        Raises
-        ------
-        CollectionError
-            If the Lucene index has no positions, the export cannot be written or is incomplete, or two shards have a
-            docid.
+        `CollectionError` if the Lucene index has no positions, the export cannot be written or two shards have a docid.
         """
         from greylag.index.export import open_export, open_words
         from greylag.index.lucene.lucene_index import LuceneIndex

@@ -128,6 +128,8 @@ def parallel_map(
     """Call ``function(item, *shared)`` for every item, and yield the results in the order of the items.
 
     Items are taken as they are needed, and at most a few hundred for each worker are in memory at once.
+    `ParameterError` if the backend forks, or the function cannot be sent to other processes; `DependencyError` if a
+    worker has other software, or a cluster has no workers or is lost.
 
     Parameters
     ----------
@@ -147,23 +149,10 @@ def parallel_map(
         Whether a call uses threads itself. If there are only threads, such calls take turns.
     prefer : "threads" or "processes", default "threads"
         The backend, if `joblib.parallel_config` names none. Processes are for long calls of plain Python.
-
     at : str, optional
         The path that results are kept under: one of `reserved_path`, and a name for this map. It is for what several
         folds share and the first of them computes, since a repeated command may begin with another fold. By default,
         the position of the call in the work.
-
-    Yields
-    ------
-    object
-        The result of each item.
-
-    Raises
-    ------
-    ParameterError
-        If the backend forks, or the function cannot be sent to other processes.
-    DependencyError
-        If a worker has other software, or a cluster has no workers or is lost.
     """
     _check_jobs(n_jobs)
     position = _current.get() or _Position()

@@ -15,11 +15,7 @@ T = TypeVar("T")
 class Part(NamedTuple):
     """A part of successive topics; the outputs of all parts in order are the output of one run over all topics.
 
-    Parameters
-    ----------
-    number : int, from 1 to `of`, default 1
-    of : int, default 1
-        The number of parts, which differ by one topic at the most.
+    It has a `number` from 1 to `of`, the number of parts, which differ by one topic at the most.
     """
 
     number: int = 1

@@ -139,10 +139,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
         Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics. Queries whose nuggets
         have an importance are `Nuggets`.
 
-    Raises
-    ------
-    FormatError
-        As in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of those above.
+    `FormatError` as in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of those above.
     """
     qrels: SubtopicQrels = {}
     importance: Importance = {}
@@ -183,17 +180,10 @@ def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str,
 
 
 def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:
-    """Keep documents relevant from grade `level`: lower positive grades become 0.
+    """Keep documents relevant from grade `level`, at least 1: lower positive grades become 0.
 
     Whatever takes judgements and counts a document as relevant from grade 1, such as feedback and training data, counts
     it from this grade then.
-
-    Parameters
-    ----------
-    qrels : mapping of str to mapping of str to int
-        Grades by qid and docid.
-    level : int >= 1
-        The lowest grade of relevant documents.
     """
     if level < 1:
         raise ParameterError(f"the relevance level must be at least 1, not {level}")

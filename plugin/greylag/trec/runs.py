@@ -72,9 +72,9 @@ def read_run(
     documents with equal scores are pointed out: a line of the log gives their number. MS MARCO's form, ``qid docid
     rank``, has the scores 1 / rank and the file's name as its tag.
 
-    Lenient reading skips lines with fewer columns and documents whose score is not a number; uses the largest float32
-    for scores beyond it; keeps the first of duplicate documents; ignores ranks that are not integers; and sorts by
-    score, against ranks.
+    A file that cannot be read or has no document is a `FormatError`, and so are faults, unless reading is lenient: it
+    skips lines with fewer columns and documents whose score is not a number; uses the largest float32 for scores beyond
+    it; keeps the first of duplicate documents; ignores ranks that are not integers; and sorts by score, against ranks.
 
     Parameters
     ----------
@@ -89,11 +89,6 @@ def read_run(
     -------
     Run
         Rankings in the order in which the queries first appear, with the tag of the first line.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, has one of the faults above and `lenient` is false, or has no document.
     """
     topics = None if topics is None else read_topics(topics)
     if not isinstance(path, str | Path):
@@ -248,7 +243,7 @@ def write_run(
     that is not below its predecessor in float32 is lowered to the next float32 number; all others are unchanged: with
     f(x) for x in float32 and p(x) for the largest float32 number below x, x_1 = f(s_1), x_i = min(f(s_i), p(x_(i-1))).
     Reading the file restores the order, and writing that run again gives identical bytes. A query without documents has
-    no line.
+    no line. `ParameterError` if none has any, a name is empty or has white space, or a score exceeds float32.
 
     Parameters
     ----------
@@ -258,12 +253,6 @@ def write_run(
         The file; gzipped if its name ends in ``.gz``.
     metadata : mapping, optional
         How the run was made, for comments at the head of the file (ir_metadata), which older programs cannot read.
-
-    Raises
-    ------
-    ParameterError
-        If the run has no documents, a name is empty or has white space, a score exceeds float32, or the file cannot be
-        written.
     """
     run = as_run(run)
     check_names("tag", [run.tag])

@@ -57,6 +57,9 @@ def read_fields(path: str | Path, key: str = "title") -> dict[str, dict[str, Any
 def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
     """Read aspects of queries, such as the sub-questions of a topic or query suggestions.
 
+    `FormatError` if a line has another form than the first, a field is empty, an aspect or a document for it is given
+    twice, a score is not a finite number, or there are none.
+
     Parameters
     ----------
     path : str or Path
@@ -67,12 +70,6 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
     -------
     dict of str to tuple of str, or dict of str to dict of str to dict of str to float
         The texts of the aspects by qid, in the file's order; or scores by qid, aspect and docid.
-
-    Raises
-    ------
-    FormatError
-        If a line has another form than the first, a field is empty, an aspect or a document for it is given twice, a
-        score is not a finite number, or there are none.
     """
     with Faults(path, lenient=None) as faults:
         content = read_text(path, faults)

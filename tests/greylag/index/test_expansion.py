@@ -119,12 +119,6 @@ def test_results_do_not_depend_on_threads(collections):
     assert run_step(RM3Search(index.bm25(50)), topics, n_jobs=4) == run_step(RM3Search(index.bm25(50)), topics)
 
 
-@pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
-def test_a_query_without_index_terms_finds_nothing(small, text):
-    ranking = RM3Search(small.bm25())(Query("9", text))
-    assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
-
-
 def test_feedback_documents_that_all_score_0(tmp_path):
     """The term's share is the same in all documents, and below its smoothed share in the collection."""
     lines = [f'{{"id": "{number}", "contents": "goose unique{number}"}}\n' for number in range(12)]
@@ -134,12 +128,6 @@ def test_feedback_documents_that_all_score_0(tmp_path):
     assert not source.first(query).scores.any()
     assert source.expand(query) == {"goos": 0.5}
     assert source(query) == source.first(query)
-
-
-def test_sources_are_values_and_have_parameters(small):
-    assert RM3Search(small.bm25(5)) == RM3Search(small.bm25(5)) != RM3Search(small.bm25(5), fb_terms=3)
-    assert RM3Search(small.bm25(5)) != RM3Search(small.ql(5))
-    assert len(RM3Search(small.bm25(5))(Query("1", "w1 w2"))) == 5
 
 
 def test_ties_are_broken_by_term():

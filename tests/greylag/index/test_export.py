@@ -93,18 +93,6 @@ def test_a_changed_index_is_exported_again_with_a_warning(index, caplog):
     assert old.term_frequencies([0]).sum() > 0  # an open export stays usable
 
 
-def test_an_interrupted_export_leaves_nothing(index, monkeypatch):
-    def interrupted(self):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LuceneIndex, "postings_blocks", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            PositionalIndex.from_lucene(index)
-    assert exports(index) == []
-    assert PositionalIndex.from_lucene(index).n_documents == 3
-
-
 def test_totals_must_equal_lucenes(index, monkeypatch):
     blocks = LuceneIndex.postings_blocks
 

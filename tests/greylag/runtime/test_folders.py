@@ -101,14 +101,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert not (tmp_path / "made" / "half").exists()
 
 
-def test_paths_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "loop").symlink_to("loop")
-    for name in ("file/inside", "loop/inside", "x" * 300):
-        refuses(lambda name=name: make_folder(tmp_path / name, fill), ParameterError, f"{name} written:")
-    assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
-
-
 def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path, caplog):
     inside = []
 

@@ -55,8 +55,3 @@ def test_comments_are_left_out(tmp_path, head):
     (tmp_path / "qrels").write_text(head + "1 3 a 1\n#\n# judged by Ann\n#1 3 a 0\n1 3 b 0\n")
     assert read_qrels(tmp_path / "qrels") == {"1": {"a": 1, "b": 0}}
     assert read_subtopic_qrels(tmp_path / "qrels") == {"1": {"3": {"a": 1, "b": 0}}}
-
-
-def test_lines_that_were_turned_into_comments_are_left_out(tmp_path):
-    (tmp_path / "a.run").write_text("#1 Q0 c 1 9 mine\n" + LINES + "#1 Q0 d 3 0 mine\n# 1 Q0 e 3 0\n# a b c d e\n")
-    assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")  # lines of query 1 that were turned into comments

@@ -50,20 +50,6 @@ def test_the_two_forms(tmp_path):
     assert read(tmp_path, ASSIGNED) == {"7": {"drag": {"a": 2, "b": 0}, "sight": {"a": 1}}}
 
 
-def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path):
-    """alpha-nDCG and S-recall by nuggets as in TREC's format, where names have no white space."""
-    columns = tmp_path / "qrels"
-    columns.write_text("7 drag a 2\n7 drag b 0\n7 sight a 1\n")
-    run = Run((Ranking("7", "", ("x", "b", "a"), [3.0, 2.0, 1.0]),))
-    measures = ["alpha-nDCG@10", "S-recall@2", "S-recall@3", "nDCG@10"]
-    found = [
-        evaluate_by_subtopic(run, qrels, measures).by_measure
-        for qrels in (read(tmp_path, ASSIGNED), read_subtopic_qrels(columns))
-    ]
-    assert found[0] == found[1]
-    assert (found[0]["S-recall@2"], found[0]["S-recall@3"]) == (0, 1)
-
-
 def test_importance_stays_with_its_query(tmp_path):
     records = [assigned("a", importance="okay"), {**assigned("b"), "qid": "8"}]
     qrels = read(tmp_path, records)

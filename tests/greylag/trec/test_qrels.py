@@ -84,10 +84,6 @@ def test_the_second_column_of_ad_hoc_judgements_is_ignored(seconds, tmp_path):
     assert read_qrels(write(tmp_path, "".join(lines))) == {"1": {"d0": 1, "d1": 1}}
 
 
-def test_a_single_subtopic(tmp_path):
-    assert read_subtopic_qrels(write(tmp_path, "1 7 a 1\n1 7 b 0\n")) == {"1": {"7": {"a": 1, "b": 0}}}
-
-
 @pytest.mark.parametrize(
     ("path", "queries", "pairs", "relevant"),
     [

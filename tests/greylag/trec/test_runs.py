@@ -347,10 +347,3 @@ def test_memory_does_not_grow_with_the_number_of_queries(tmp_path, monkeypatch):
 
     peak(10)
     assert peak(800) < peak(400) + 200_000  # the file grows by 540,000 bytes
-
-
-def test_carriage_returns_before_line_feeds_change_nothing(tmp_path):
-    plain, windows = tmp_path / "plain.run", tmp_path / "windows.run"
-    plain.write_bytes(b"1 Q0 b 1 2.5 mine\n1 Q0 a 2 1.5 mine\n2 Q0 c 1 0 mine\n")
-    windows.write_bytes(plain.read_bytes().replace(b"\n", b"\r\n"))
-    assert read_run(windows) == read_run(plain)

@@ -48,6 +48,7 @@ def build_index(
     """Index documents with one of Anserini's analyzers, for English by default, and positions.
 
     The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
+    If there is no document, a docid is duplicated or Anserini fails, `out` stays as it was: `CollectionError`.
 
     Parameters
     ----------
@@ -81,11 +82,6 @@ def build_index(
     -------
     int
         The number of documents in the index. Documents without text are not indexed; a warning gives their number.
-
-    Raises
-    ------
-    CollectionError
-        If there is no document, a docid is duplicated, or Anserini fails. `out` is left unchanged.
     """
     if not isinstance(docs, str | Path):
         raise ParameterError(f"docs is {shown(docs)}: give files, or index texts by PositionalIndex.from_texts(texts)")

@@ -214,7 +214,10 @@ def _launch(heap: str) -> None:
         names = {"JAVA_HOME": str(java.home), **({"LC_ALL": "C.UTF-8"} if is_ascii else {})}
         try:
             with _environment(names):
-                if _is_limited():
+                # Where Java lacks address space or open files, it ends the process rather than fail.
+                memory = {resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)}
+                few = resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _MIN_OPEN_FILES
+                if few or memory != {resource.RLIM_INFINITY}:
                     _try_to_start(java)
                 import jnius  # noqa: F401
         except DependencyError:
@@ -234,12 +237,6 @@ def _launch(heap: str) -> None:
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
             "call greylag.index.lucene.start_jvm() before anything else starts a JVM"
         ) from error
-
-
-def _is_limited() -> bool:
-    """Return whether Java may lack address space or open files, where it ends the process rather than fail."""
-    memory = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _MIN_OPEN_FILES
 
 
 def _try_to_start(java: Java) -> None:

@@ -71,12 +71,8 @@ class LuceneIndex:
     paths : tuple of Path
         The folders.
 
-    Raises
-    ------
-    CollectionError
-        If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
-    ParameterError
-        If there is no such language, or greylag indexed the documents in another one.
+    `CollectionError` if a folder contains no Lucene index or a prebuilt index cannot be downloaded; `ParameterError` if
+    there is no such language, or greylag indexed the documents in another one.
     """
 
     if not TYPE_CHECKING:
@@ -384,7 +380,14 @@ class _Retriever(Source, ABC):
                 generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
                 words = generator.buildQuery("contents", self.index._java_analyzer(), _java_text(query.text))
             else:
-                words = _weighted_terms(weights)
+                # A query for documents with any of the terms, weighted.
+                names = "index.Term", "search.TermQuery", "search.BoostQuery"
+                term, term_query, boost = [java_class(f"org.apache.lucene.{name}") for name in names]
+                builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+                should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
+                for text, weight in weights.items():
+                    builder.add(boost(term_query(term("contents", text)), weight), should)
+                words = builder.build()
             docids, scores = bulk_calls.hits(self._searcher, words, self.k if k is None else k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.name}: {reason(error)}") from error
@@ -459,19 +462,6 @@ class QueryLikelihood(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
-
-
-@reads_index
-def _weighted_terms(weights: Mapping[str, float]) -> Any:
-    """Make the Lucene query for documents with any of the terms, weighted."""
-    term, term_query, boost = [
-        java_class(f"org.apache.lucene.{name}") for name in ("index.Term", "search.TermQuery", "search.BoostQuery")
-    ]
-    builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
-    should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
-    for text, weight in weights.items():
-        builder.add(boost(term_query(term("contents", text)), weight), should)
-    return builder.build()
 
 
 @lru_cache(maxsize=8)

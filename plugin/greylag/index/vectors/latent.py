@@ -43,10 +43,6 @@ class LatentVectors:
     many, drawn with a fixed seed. It is decomposed once, and V is kept beside the index. Singular
     values of 0 are left out, and those that equal the first one beyond the 100, as their vectors would be arbitrary.
 
-    Parameters
-    ----------
-    index : PositionalIndex
-
     References
     ----------
     Deerwester, Dumais, Furnas, Landauer and Harshman, Indexing by latent semantic analysis, JASIS 41(6), 1990.

@@ -46,10 +46,6 @@ class TfidfVectors:
     """The TF-IDF vectors of an index, sparse and of unit length (see `PositionalIndex.tfidf`).
 
     A document or query without terms has a zero vector.
-
-    Parameters
-    ----------
-    index : PositionalIndex
     """
 
     index: PositionalIndex

@@ -21,10 +21,6 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     m numbers. Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as
     ``contents``, are ignored.
 
-    Parameters
-    ----------
-    path : str or Path
-
     Returns
     -------
     ids : tuple of str, length n

@@ -122,11 +122,6 @@ def test_results_do_not_depend_on_threads_and_none_stays_attached(small):
     assert threads.getThreadCount() <= before + 2
 
 
-def test_sources_are_values(small):
-    assert small.bm25(5) == small.bm25(k=5) != small.bm25(6)
-    assert len({small.ql(), small.ql(), small.ql(mu=1.0)}) == 2
-
-
 def test_a_query_may_have_more_terms_than_lucene_allows_by_default(small, documents):
     text = " ".join(documents.values())
     words = " ".join(f"x{number}" for number in range(2000))

@@ -167,20 +167,14 @@ def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded
         assert folders(known, positions=True) == (tmp_path / "cache" / known,)
 
 
-def test_without_a_network(util, monkeypatch):
-    def fail(name, verbose):
-        raise ValueError("Unable to download prebuilt index at any known URLs.\nmore")
-
-    monkeypatch.setattr(util, "download_prebuilt_index", fail)
-    with pytest.raises(CollectionError, match=r"index msmarco-v1-passage cannot be downloaded .*URLs\."):
-        prebuilt_index("msmarco-v1-passage")
-
-
 @pytest.mark.parametrize(
     ("error", "parts"),
     [
         (URLError("no route to host"), ["typo cannot be downloaded", "no route to host"]),
-        (ImportError("No module named 'pandas'"), ["typo be looked up", "'pandas'"]),
+        (
+            ImportError("No module named 'pandas'", name="pandas"),
+            ["typo be looked up", "'pandas'", "pip install pandas"],
+        ),
         (type("OpenAIError", (Exception,), {})("Missing"), ["typo be looked up", "OPENAI_API_KEY=none"]),
     ],
 )

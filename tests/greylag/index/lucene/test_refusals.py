@@ -3,7 +3,6 @@
 import gzip
 import io
 import math
-import sys
 import tarfile
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from greylag.errors import CollectionError, DependencyError, FormatError, Parame
 from greylag.index.lucene.documents import guess_collection
 from greylag.index.lucene.jvm import start_jvm
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.prebuilt import prebuilt_index, pyserini_module
+from greylag.index.lucene.prebuilt import pyserini_module
 from tests.greylag.index.lucene.samples import BARE, GOOD, HTML, ROWS, TREC, build, tar, tsv_of
 
 LONG = GOOD.replace('"x', '"' + 100_001 * "x")
@@ -148,12 +147,3 @@ def test_calls(call, error, parts, small, tmp_path):
         call(small, tmp_path)
     assert all(part in str(caught.value) for part in parts.split("|"))
     assert "\n" not in str(caught.value)
-
-
-def test_what_pyserini_lacks_for_names_is_one_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    monkeypatch.delitem(sys.modules, "pyserini.util", raising=False)
-    with pytest.raises(CollectionError) as caught:
-        prebuilt_index("nosuch")
-    assert str(caught.value).startswith("there is no such file")
-    assert str(caught.value).endswith("pip install pandas")

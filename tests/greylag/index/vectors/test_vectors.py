@@ -66,12 +66,6 @@ def test_an_index_stands_for_its_tfidf_vectors():
     assert isinstance(given, Vectors)
 
 
-def test_unit_rows():
-    rows = np.array([[3, 4], [0, 0], [0, -2]], dtype=np.float32)
-    assert unit_rows(rows).tolist() == [[0.6, 0.8], [0, 0], [0, -1]]
-    assert rows[0, 0] == 3
-
-
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-155, 1e155, 1e200, 1e307])
 def test_unit_rows_of_huge_and_tiny_vectors(scale):
     rows = np.array([[3 * scale, -4 * scale], [0, 0], [3, 4]])
