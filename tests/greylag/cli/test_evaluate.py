@@ -251,11 +251,8 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made
         ("RUN --out-figure x.svg", "--out-figure needs --baseline or --all-pairs"),
         ("RUN --test sign", "--test"),
         ("RUN --best-of-team", "--teams"),
-        ("RUN --tau --per-query", "--per-query"),
-        ("RUN --tau", "two"),
         ("RUN --subtopics --qrels SUBTOPICS", "corrected"),
         ("RUN --other-qrels nowhere", "nowhere"),
-        ("RUN --format doc", "--format"),
     ],
 )
 def test_refusals(refused, words, part):

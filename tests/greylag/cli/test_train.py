@@ -12,8 +12,6 @@ import pytest
 from greylag import LuceneIndex, PositionalIndex, Run
 from greylag.cli.search import search_first
 from greylag.core.spelling import parameters
-from greylag.diversity import DiversityModel
-from greylag.diversity.recipe import parse_diversity, train_to_diversify
 from greylag.evaluation import evaluate
 from greylag.features.spelling import parse_features
 from greylag.fusion import PooledSources
@@ -22,7 +20,7 @@ from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import parse_model
 from greylag.recipes.training import train as train_by
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
+from greylag.trec import read_qrels, read_run, read_topics
 from tests.greylag.cli.conftest import spelt
 
 TINY = {"k1": (0.9,), "b": (0.4,), "mu": (1000.0,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}
@@ -154,22 +152,6 @@ def test_a_tuned_baseline_and_its_held_out_rankings(command, made, ranked, tmp_p
     code, shown, err = command("evaluate", *qrels, held_out, made / "bm25.run", "-m", "AP")
     assert (code, err) == (0, "")  # held-out rankings do not warn
     assert f"{held_out}  {score:.4f}" in re.sub(" +", "  ", shown)
-
-
-def test_models_that_diversify_are_as_in_python(learn, made, few, tmp_path):
-    """Also by judgements that lack queries, and that have a subtopic without documents."""
-    qrels, out, model = tmp_path / "qrels.txt", tmp_path / "div.json", "cssvm(M=2,s=2,repulsion=gradient,seed=5)"
-    lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
-    qrels.write_text("".join([*(line for line in lines if int(line.split()[0]) < 7), "1 bare demo-001 0\n"]))
-    code, told, err = learn(qrels, out, "--model", model, "--features", "score")
-    assert (code, "dropped 2 queries without judgements: 7, 8" in err) == (0, True)
-    index, judged = PositionalIndex.from_lucene(made / "index"), read_subtopic_qrels(made / "qrels.subtopics.txt")
-    first = read_run(few[-1]).select_queries([str(number) for number in range(1, 7)])
-    expected = train_to_diversify(parse_diversity(model, ("score",)), first, judged, index)
-    assert DiversityModel.load(out) == expected.model
-    assert told.startswith(f"svmdiv on {expected.fitted}\n")
-    for name, scores in expected.scores.items():
-        assert re.search(rf"^{re.escape(name)} +{scores.means[0]:.4f}", told, re.MULTILINE)
 
 
 def test_warnings_name_what_can_be_set(learn, made, tmp_path):

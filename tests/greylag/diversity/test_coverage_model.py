@@ -84,12 +84,6 @@ def test_presets_have_the_papers_sizes():
     assert all(len(set(features.names)) == features.n_features for features in PRESETS.values())
 
 
-def test_presets_count_words_in_shares_that_are_denser_where_most_words_are():
-    parts = [1], range(20, 100, 20), range(100, 200, 25), range(200, 500, 50), range(500, 901, 100)
-    for name in ("svmdiv", "svmdiv2"):
-        assert PRESETS[name].thresholds == tuple(share / 1000 for part in parts for share in part)
-
-
 def test_target_covers_the_heaviest_first():
     judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
     truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)

@@ -21,13 +21,11 @@ from greylag.diversity import (
     GroupLimit,
     RandomOrder,
     XQuAD,
-    subtopic_gain,
     unweighted_coverage,
 )
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
-from greylag.evaluation import Subtopics
 from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, Run, unit_range
@@ -189,11 +187,6 @@ def test_relevance_alone_and_no_aspects_keep_the_order():
     assert XQuAD(index, aspects, relevance_weight=1.0)(ranking).docids == ranking.docids
     assert XQuAD(index, {})(ranking).docids == ranking.docids
     assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
-
-
-def test_without_subtopics_the_order_is_kept():
-    nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
-    assert greedy_picks(subtopic_gain(nothing), 2).tolist() == [0, 1]
 
 
 def test_orders_are_equally_likely():

@@ -16,7 +16,6 @@ from greylag.diversity import (
     PRESETS,
     CandidateMaker,
     CoverageModel,
-    DiversityModel,
     RandomOrder,
     SVMDiv,
     train,
@@ -45,12 +44,6 @@ def test_uses_titles(index):
     assert SVMDiv(model, index, titles=titles)(ranking).docids != ranking.docids
     # A model trained without titles ignores them.
     assert SVMDiv(replace(model, titles=False), index, titles=titles)(ranking).docids == ranking.docids
-
-
-def test_presets(index):
-    for features in PRESETS.values():
-        model = DiversityModel(features, ((1.0,) * features.n_features,), k=5)
-        assert sorted(SVMDiv(model, index)(samples.ranking(0, N)).docids) == sorted(samples.ranking(0, N).docids)
 
 
 def test_cssvm_fuses_its_members(index):

@@ -11,7 +11,7 @@ import pytest
 
 from greylag.evaluation import Subtopics, evaluate_by_subtopic, parse_measure
 from greylag.evaluation.diversity import subtopic_loss
-from greylag.evaluation.subtopics import coverage, covered_columns, relevant_documents
+from greylag.evaluation.subtopics import coverage, relevant_documents
 from greylag.ranking import Ranking, Run
 from greylag.trec import at_level, read_subtopic_qrels
 from tests.greylag.evaluation import samples
@@ -27,12 +27,6 @@ def test_coverage():
     assert coverage(("a",), []).shape == (1, 0)
 
 
-def test_covered_columns():
-    candidates = Subtopics.from_qrels(("x", "a", "b"), JUDGEMENTS).coverage
-    assert covered_columns(candidates, [1, 2]).tolist() == [0, 1, 1]
-    assert covered_columns(candidates, []).tolist() == []
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_loss_is_the_measure(seed):
     rng = np.random.default_rng(seed)
@@ -44,13 +38,6 @@ def test_loss_is_the_measure(seed):
         picked = rng.permutation(10)[:k]
         covered = coverage([docids[i] for i in picked], relevant)
         assert truth.loss(picked) == pytest.approx(subtopic_loss(covered, coverage(docids, relevant), k))
-
-
-def test_weights_count_relevant_documents_outside_the_candidates():
-    judgements = {"a": {"d1": 1}, "b": {"d2": 1, "d9": 2}, "c": {"d0": 1, "d8": 1, "d9": 1}, "none": {"d0": 0}}
-    truth = Subtopics.from_qrels(["d0", "d1", "d2"], judgements)
-    assert truth.weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
-    assert truth.loss(np.array([0])) == pytest.approx(3 / 6)
 
 
 def test_weights_can_count_the_candidates_alone():

@@ -13,7 +13,7 @@ import pytrec_eval
 from sklearn.metrics import ndcg_score
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
+from greylag.evaluation import evaluate, evaluate_by_subtopic, parse_measure, score_holes
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank, parse_measures
 from greylag.evaluation.scores import highest_grades
 from greylag.learning.data import RankingData
@@ -427,12 +427,6 @@ def test_measures_of_relevance_use_the_highest_grade():
     assert [str(measure) for measure in both.measures] == ["AP", "NRBP", "nDCG@5"]
     assert both.values[:, [0, 2]].tolist() == documents.values.tolist()
     assert highest_grades({"1": {"1": {"a": 1, "b": 0}, "2": {"a": 3, "b": -1}}}) == {"1": {"a": 3, "b": 0}}
-
-
-def test_single_measure():
-    scores = Scores.single(parse_measure("AP"), {"1": 0.25, "2": 0.75})
-    assert (scores.qids, scores.values.tolist()) == (("1", "2"), [[0.25], [0.75]])
-    assert (scores.by_measure, scores.by_query) == ({"AP": 0.5}, {"1": 0.25, "2": 0.75})
 
 
 MEASURES = """AP AP@10 nDCG@10 nDCG P@5 RR RR@3 Success@5 R@10 Rprec SetP SetR SetF Bpref infAP AP(rel=2) P(rel=2)@5

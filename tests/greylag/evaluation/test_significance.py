@@ -189,16 +189,6 @@ def test_holm_equals_its_definition(seed):
     assert holm([]).shape == (0,)
 
 
-def test_comparisons_are_by_run_and_measure():
-    rng = np.random.default_rng(5)
-    found = compare_scores({name: scores(rng.random((30, 2)), (AP, P5)) for name in "abc"}, "a")
-    assert (found.baseline, found.test, found.alternative) == ("a", "t", "two-sided")
-    assert [(c.run, c.measure) for c in found.comparisons] == [("b", AP), ("b", P5), ("c", AP), ("c", P5)]
-    assert found.find("c", AP) is found.comparisons[2]
-    assert found.find("a", AP) is None
-    assert [c.corrected_p for c in found.comparisons] == holm([c.p for c in found.comparisons]).tolist()
-
-
 def test_wins_and_sides_follow_the_direction_of_the_measure():
     runs = {
         "b": scores([[0.5, 0.5]] * 6, (AP, LOSS)),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from greylag import Ranking, Run
-from greylag.core.tables import Table, as_html, as_text, cell_text, html_text
+from greylag.core.tables import Table, as_html, as_text, html_text
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare_scores, parse_measure
+from greylag.evaluation import Scores, parse_measure
 from greylag.features.spelling import parse_feature
 from greylag.learning.data import RankingData, measure_spreads
 from greylag.rankers import RankingModel
@@ -23,7 +23,7 @@ from greylag.reports import Figure, QueryChanges, Section, line_figure, query_ch
 from greylag.reports.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.reports.queries import Place, QueryChange, most_changed
 from greylag.reports.report import write_report
-from greylag.studies import comparison_table, means, means_table, models_table
+from greylag.studies import means, means_table, models_table
 from tests.greylag.studies.samples import Page
 
 
@@ -178,21 +178,6 @@ def test_means_and_their_table():
         "b  0.5   0.0          0.9",
         "c  0.1",
     ]
-
-
-def test_a_row_for_each_comparison():
-    values = {"a": ((0.2, 0.5), (0.4, 0.5)), "b": ((0.5, 0.5), (0.4, 0.4)), "c": ((0.1, 0.6), (0.3, 0.6))}
-    runs = {name: tables_scores(*rows) for name, rows in values.items()}
-    tests = [compare_scores(runs, "a"), compare_scores({name: runs[name] for name in "bc"}, "c")]
-    found, table = [c for test in tests for c in test.comparisons], comparison_table("Differences", *tests)
-    assert [(*row[:3], *row[7:13]) for row in table.rows] == [
-        (c.run, c.baseline, str(c.measure), c.detectable, c.corrected_p, c.p, c.wins, c.ties, c.losses) for c in found
-    ]
-    differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
-    stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
-    assert "*" in stars
-    assert [cell_text(row[3], 4) for row in table.rows] == [*map("".join, zip(differences, stars, strict=True))]
-    assert len(table.header) == len(table.rows[0])
 
 
 def test_shares_of_features_do_not_depend_on_their_scale():
