@@ -32,14 +32,10 @@ class CandidateMaker:
     ----------
     index : PositionalIndex
         The collection. A document that it lacks has no words.
-    features : CoverageFeatures
-        The features of the model.
     titles : mapping, optional
         Titles by docid, analysed like the index; or, for criteria on other fields, too, the fields of a document by
         name, such as ``{"title": "Geese", "anchor": "a page on birds"}``. A document without a field meets no criterion
         on it.
-    parameters : FeatureParameters
-        The parameters of the features.
     depth : int >= 1, default 100
         How many documents of a ranking, the top ones, models are trained on and diversify.
     """
@@ -111,16 +107,13 @@ def candidates_from_counts(
 
     Parameters
     ----------
-    features : CoverageFeatures
-        The features of the model.
     frequencies : csr_matrix, shape (n, V)
         Term frequencies without duplicate entries. Empty documents cover nothing.
     idf : array, shape (V,)
         Inverse document frequencies.
     fields : mapping of str to csr_matrix, shape (n, V)
-        Term frequencies without duplicate entries of each field that criteria are on, such as "title".
+        The same of each field that criteria are on, such as "title".
     document_features : array, shape (n, number of document features)
-        psi.
     """
     n = frequencies.shape[0]
     matrices = [frequencies, *(fields[name] for name in features.fields)]

@@ -163,26 +163,16 @@ features, too.
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The n candidates x of a query, best first, as the model sees them.
+    """The n candidates x of a query, best first, as the model sees them."""
 
-    Parameters
-    ----------
-    features : CoverageFeatures
-        The features that make up Psi.
-    coverage : csr_matrix, shape (n, M)
-        1 where a document covers one of M pairs of a level and a word. Pairs below the lowest threshold may be omitted,
-        as no feature counts them.
-    steps : array, shape (M, J)
-        For each pair of a level l and a word, and each of the J levels counted in phi_l: the number of the highest
-        threshold reached among all features of words, or -1 if none is. It belongs to all lower thresholds, too.
-    document_features : array, shape (n, number of document features)
-        psi.
-    """
-
-    features: CoverageFeatures
+    features: CoverageFeatures  # that make up Psi
+    # Shape (n, M): 1 where a document covers one of M pairs of a level and a word. Pairs below the lowest threshold may
+    # be omitted, as no feature counts them.
     coverage: csr_matrix
+    # Shape (M, J): for each pair of a level l and a word, and each of the J levels counted in phi_l, the number of the
+    # highest threshold reached among all features of words, or -1 if none is. It belongs to all lower ones, too.
     steps: IntArray
-    document_features: FloatArray
+    document_features: FloatArray  # psi, shape (n, number of document features)
 
     def __len__(self) -> int:
         return int(self.coverage.shape[0])
@@ -193,11 +183,6 @@ class CoverageModel:
     """SVM-div as a `greylag.learning.structured.StructuredModel`, from candidates to sets of k; truths are `Subtopics`.
 
     An output holds the numbers of the picked candidates in the order of picking; all if there are fewer than k.
-
-    Parameters
-    ----------
-    k : int >= 1, default 5
-        The size of the set.
     """
 
     k: int = 5

@@ -34,27 +34,7 @@ class _Layout(TypedDict):
 
 @dataclass(frozen=True, repr=False)
 class DiversityModel(SavedModel):
-    """The weights of SVM-div, or of the M members of an ensemble, with everything needed to apply them.
-
-    Parameters
-    ----------
-    features : CoverageFeatures
-        The features that the weights belong to.
-    weights : tuple of M >= 1 tuples of float
-        The weight vectors, each in the order of ``features.names``.
-    k : int >= 1
-        The size of the sets that the model was trained to pick.
-    depth : int >= 1, default 100
-        The number of documents of a ranking that it was trained to pick from, the top ones.
-    titles : bool, default False
-        Whether the model was trained with titles.
-    parameters : FeatureParameters
-        The parameters of the MRF features among the document features.
-    fingerprint : str, default ""
-        The fingerprint of the training collection; "" fits any collection.
-    provenance : mapping, default empty
-        How the model was trained: version, C, queries and so on.
-    """
+    """The weights of SVM-div, or of the M members of an ensemble, with everything needed to apply them."""
 
     kind = "greylag diversity model"
     schema = 4
@@ -62,14 +42,14 @@ class DiversityModel(SavedModel):
     layout = _Layout
     runs, columns, searched = (), (), False  # unlike a model that ranks
 
-    features: CoverageFeatures
-    weights: tuple[tuple[float, ...], ...]
-    k: int
-    depth: int = 100
-    titles: bool = False
-    parameters: FeatureParameters = FeatureParameters()
-    fingerprint: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    features: CoverageFeatures  # that the weights belong to
+    weights: tuple[tuple[float, ...], ...]  # M vectors, each in the order of `features.names`
+    k: int  # the size of the sets that it was trained to pick
+    depth: int = 100  # the number of top documents that it was trained to pick from
+    titles: bool = False  # whether it was trained with titles
+    parameters: FeatureParameters = FeatureParameters()  # of the MRF features among the document features
+    fingerprint: str = ""  # of the training collection; "" fits any
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: version, C, queries and so on
 
     def __post_init__(self) -> None:
         if not self.weights:

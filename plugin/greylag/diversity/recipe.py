@@ -178,18 +178,14 @@ def train_to_diversify(
 
     Parameters
     ----------
-    recipe : DiversityRecipe
     rankings : Run
         The first stage, whose top documents are diversified.
     qrels : mapping
         Grades by qid, subtopic and docid. Queries in which no candidate covers a subtopic are left out with a warning.
     index, titles
         See `CandidateMaker`.
-    folds : int >= 2, optional
     tag : str, default "held-out"
         Of the held-out run.
-    n_jobs : int, optional
-        Number of workers; results do not depend on it.
     """
     make, examples = recipe.prepare(rankings, qrels, index, titles=titles, n_jobs=n_jobs)
     if recipe.validate and len(examples) < VALIDATE_EVERY:

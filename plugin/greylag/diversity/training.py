@@ -61,9 +61,6 @@ def training_examples(
 
     Parameters
     ----------
-    rankings : Run or iterable of Ranking
-    qrels : mapping
-        Grades by qid, subtopic and docid.
     make : CandidateMaker
         Makes the candidates from the top documents, as many as its depth.
     relevant_only : bool, default False
@@ -71,8 +68,6 @@ def training_examples(
     weighted : bool, default True
         Whether the loss weighs a subtopic by its candidates, or all alike. Other weights, such as clicks, can be given
         as the `Subtopics` of an example.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
@@ -178,18 +173,13 @@ def train(
     Parameters
     ----------
     training : mapping
-        Examples by qid (see `training_examples`).
-    make : CandidateMaker
-        The maker of the examples.
+        Examples by qid, made by `make` (see `training_examples`).
     learner : DiversityLearner
         `CuttingPlane` finds one weight vector, `Coulomb` M of them.
-    k : int >= 1, default 5
     validation : mapping, optional
         Examples by qid that choose C from `C_GRID`, instead of the C of the learner.
     retrain : bool, default False
         Whether to train on the validation examples, too, once C is chosen.
-    n_jobs : int, optional
-        Number of workers, each with a C of an ensemble; the model does not depend on it.
     """
     model = CoverageModel(k)
     solutions = _fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)

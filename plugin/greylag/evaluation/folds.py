@@ -75,16 +75,12 @@ def fit_by_fold(
     ----------
     fit : callable
         Called with the training queries and `shared`. All that it learns, tunes or chooses is theirs.
-    qids : sequence of str
-        All queries.
     folds : sequence of sequences of str
         The queries that each fold holds out, such as `split_folds` gives, or a split's: ``[test]``.
     *shared
         What is prepared once from all queries, such as features. Other processes receive it once.
     what : str, default "folds"
         The name of the folds, for the progress bar.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
     """
 
     def work(held_out: Sequence[str], *shared: Any) -> T:
@@ -114,10 +110,6 @@ def rerank_by_fold(
         The test queries of each fold. Queries in no fold are left out.
     first : Run
         The first stage; its order of queries is kept.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
-    tag : str, default "greylag"
-        The tag of the resulting run.
     """
     check_sequences(stages=stages)
     _check_folds(folds)

@@ -89,10 +89,8 @@ def score_holes(
     ----------
     runs : mapping
         Runs by name.
-    qrels : mapping
-        Grades by qid and docid.
-    measures : sequence of Measure, str or measure of ir_measures
-        Measures or their names (see `parse_measure`).
+    qrels, measures
+        See `evaluate`.
     teams : mapping, optional
         Each run's team, by name of run. By default, each run is a team.
     """

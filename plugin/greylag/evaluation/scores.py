@@ -193,12 +193,10 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
 
     Parameters
     ----------
-    run : Run, or what `evaluate` takes as one
-        The rankings to score.
+    run, measures
+        See `evaluate`.
     qrels : mapping
         Grades by qid, subtopic and docid.
-    measures : sequence of Measure, str or measure of ir_measures
-        Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed, run = parse_measures(measures), _one_run(run)
     columns: dict[Measure, FloatArray] = {}

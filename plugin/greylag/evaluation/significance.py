@@ -508,12 +508,8 @@ def paired_test(
     ----------
     improvements : array, shape (n,)
         At least two paired differences, positive if the run is better.
-    test : {"t", "wilcoxon", "randomization"}, default "t"
-        The test.
-    alternative : {"two-sided", "greater"}, default "two-sided"
-        The alternative hypothesis.
-    seed : int >= 0, default 0
-        Seeds the random flips of the randomisation test.
+    test, alternative, seed
+        See `compare_scores`.
     """
     check_choice("test", test, get_args(Test))
     check_choice("alternative", alternative, get_args(Alternative))
