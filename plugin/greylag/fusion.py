@@ -51,14 +51,9 @@ CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
 @dataclass(frozen=True, eq=False)
 class PooledRankings:
-    """The documents of one or more rankings of a query, in the order in which they first appear, which breaks ties.
+    """The documents of one or more rankings of a query, in the order in which they first appear, which breaks ties."""
 
-    Parameters
-    ----------
-    rankings : sequence of Ranking, or of lists of pairs (docid, score)
-    """
-
-    rankings: Sequence[Ranking]
+    rankings: Sequence[Ranking]  # or of lists of pairs (docid, score)
 
     def __post_init__(self) -> None:
         check_sequences(rankings=self.rankings)
@@ -218,12 +213,7 @@ LEARNED = "learned"
 def parse_fusion(text: str, **options: Any) -> FusionRule:
     """Parse a method of fusion: ``NAME`` or ``NAME(OPTION=VALUE,...)``, such as ``rrf(rank_constant=10)``.
 
-    Parameters
-    ----------
-    text : str
-        A key of `FUSIONS`, in any case, and the options of its rule.
-    **options
-        More options of the rule, such as ``weights=[0.7, 0.3]``, which replace those of the text.
+    NAME is a key of `FUSIONS`, in any case. More `options`, such as ``weights=[0.7, 0.3]``, replace those of the text.
     """
     name, spelt = read_call(text.lower())
     if name not in FUSIONS:

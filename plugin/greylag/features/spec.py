@@ -161,12 +161,8 @@ EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCT
 def candidate_pool(name: Pool = "full") -> tuple[FeatureSpec, ...]:
     """List the candidate features of Metzler (2007, section 5): all combinations of weighting, clique set and window.
 
-    {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}.
-
-    Parameters
-    ----------
-    name : "sd", "fd" or "full", default "full"
-        Sequential dependence, full dependence, or both, of clique sets of several terms: 28, 28 or 54 features.
+    {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}. Clique sets of several terms
+    are of sequential dependence ("sd"), full dependence ("fd") or both ("full"): 28, 28 or 54 features.
     """
     if name not in POOLS:
         raise ParameterError(f"unknown pool {name!r}: use {', '.join(POOLS)}")

@@ -31,15 +31,8 @@ def training_data(
 ) -> RankingData:
     """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
-    So are documents outside the index, which a ranker puts last. Relevant ones count as not retrieved.
-
-    Parameters
-    ----------
-    rankings : Run or iterable of Ranking
-    qrels : mapping of qid to docid to grade
-    extractor : FeatureExtractor
-    n_jobs : int, optional
-        Number of workers; the data does not depend on it.
+    So are documents outside the index, which a ranker puts last; relevant ones count as not retrieved. The data does
+    not depend on the number of workers `n_jobs`.
     """
     given = as_run(rankings).rankings
     judged = judged_rankings(given, qrels, extractor)
@@ -55,19 +48,9 @@ class CountedRankings:
     """Rankings from which `RankingData` is made for one set of feature parameters after another.
 
     Parameters in which only weighting differs (mu, k1, b, idf) share the counts of windows, which take most of the time
-    of extraction. Instances are safe to share between threads.
-
-    Parameters
-    ----------
-    rankings : tuple of Ranking
-        Those whose query has a relevant document are used, without documents outside the index.
-    qrels : mapping of qid to docid to grade
-    index : PositionalIndex
-    features : tuple of Feature
-        The columns of the data.
-    settings : tuple of FeatureParameters, default ()
-        Parameters that will be asked for, which differ in `fb_docs` and `fb_terms`: their expansions are counted
-        together.
+    of extraction. Rankings are used as by `training_data`. Expansions are counted together for all `settings`, the
+    parameters that will be asked for, which differ in `fb_docs` and `fb_terms`. Instances are safe to share between
+    threads.
     """
 
     rankings: tuple[Ranking, ...]

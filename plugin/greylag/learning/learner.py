@@ -19,21 +19,11 @@ from greylag.ranking import FloatArray
 
 @dataclass(frozen=True)
 class Selection:
-    """The features and weights that a learner found, round by round.
+    """The features and weights that a learner found, round by round."""
 
-    Parameters
-    ----------
-    columns : tuple of int
-        The columns of the features, in the order of selection.
-    history : tuple of tuples of float
-        The weights after each round. A round with n weights has the first n columns.
-    training_scores : tuple of float
-        The mean of the objective on the training data after each round.
-    """
-
-    columns: tuple[int, ...]
-    history: tuple[tuple[float, ...], ...]
-    training_scores: tuple[float, ...]
+    columns: tuple[int, ...]  # of the features, in the order of selection
+    history: tuple[tuple[float, ...], ...]  # the weights after each round; n weights are of the first n columns
+    training_scores: tuple[float, ...]  # the mean of the objective on the training data after each round
 
     @classmethod
     def of(

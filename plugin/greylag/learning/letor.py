@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
 from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
@@ -54,14 +55,11 @@ def write_features(
     path : str or Path
         A name that ends in .npz selects NumPy's format, and any other name LETOR text.
     names : iterable of str
-        The names of the features, in the order of columns.
     rows : iterable of (Ranking, array of shape (documents, features))
-        One pair for each query.
     qrels : mapping of qid to docid to grade, optional
         The grades; 0 without qrels, and for documents that are not judged.
     before : iterable of str, default none
-        The qids of queries whose lines another file has, after which those of this file go on: the names of the
-        features are in that file, and qids are numbered from there. A .npz file does not depend on it.
+        The qids of another file of text, which this one goes on: that file has the names, and qids are numbered on.
     """
     if Path(path).suffix == ".npz":
         _write_npz(path, list(names), rows, qrels or {})
@@ -151,6 +149,7 @@ _LINE = re.compile(
 _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 
 
+@guided
 def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
@@ -159,17 +158,8 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     2=NAME ...``, follow the first docid, or are a line of comment before it. White space is that of ASCII. A model of
     the data has the features ``column:NAME``, and ranks such files alone.
 
-    Parameters
-    ----------
-    path : str or Path
-    qrels : mapping of qid to docid to grade, optional
-        Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
-        file.
-
-    Raises
-    ------
-    FormatError
-        If a line is malformed, or the lines of a query are not contiguous.
+    The grades of the lines are always those of the file; `qrels` tell of relevant documents that were not retrieved.
+    `FormatError` if a line is malformed, or the lines of a query are not contiguous.
     """
     blocks: list[_Block] = []
     lines = rows = 0

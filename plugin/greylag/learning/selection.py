@@ -27,9 +27,7 @@ from greylag.errors import ParameterError
 from greylag.greedy import greedy_picks
 from greylag.ranking import FloatArray, IntArray
 
-# Values that agree to this many decimals tie. Rounding errors depend on the order of the classes and must not decide
-# between words that are equal by the formula.
-TIE_DECIMALS = 12
+TIE_DECIMALS = 12  # to which values tie: rounding errors, by the order of classes, must not decide between equal words
 
 
 class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]

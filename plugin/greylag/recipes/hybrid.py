@@ -107,14 +107,9 @@ class HybridSearch(Source):
         return self.rank(first).ranking()
 
     def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:
-        """Score the documents of a ranking and those that are nearest to its query.
+        """Score a ranking's documents that the index has, and those nearest to its query.
 
-        Parameters
-        ----------
-        first : Ranking
-            Documents that the index lacks are left out, with a warning.
-        nearest : callable, optional
-            From the query's vector, shape (1, m), to docids, such as the nearest that pass a filter.
+        `nearest` gives docids for the query's vector, shape (1, m), such as the nearest that pass a filter.
         """
         query = Query(first.qid, first.query)
         known, row = self.index.knows(first.docids), self._dense.row(query)

@@ -59,35 +59,23 @@ def with_runs(features: Sequence[Feature]) -> tuple[Feature, ...]:
 class IndexFreeRecipe(Recipe):
     """A model of features that need no index, of the columns of a feature file, or of runs to fuse.
 
-    Parameters
-    ----------
-    features : tuple of Feature
-        The candidates, such as those of `with_runs`; none to fuse runs.
-    learner : Learner, LambdaMART or, to fuse runs, FusionWeights
-        `Automatic` compares what it learns with each run alone and the sum of the runs' scores, scaled to [0, 1], or
-        with the best column alone.
-    preselection : MMRPreselection, optional
-    validation : RankingData, optional
-        Other queries with the same columns, by which `Automatic` chooses, and as many rounds or trees are kept as are
-        best for them.
-    data : RankingData, optional
-        The candidates' values, if they are columns of a file. See `of_data`.
-    runs : mapping of str to Run or RunFile, default {}
-        The runs to fuse, by name. Their union is ranked in place of a first stage.
-    k : int, optional
-        The number of documents to keep of what is fused; all by default.
+    `Automatic` compares what it learns with each run alone and the sum of the runs' scores, scaled to [0, 1], or with
+    the best column alone.
     """
 
     needs_index: ClassVar[bool] = False
 
-    features: tuple[Feature, ...]
-    learner: Learner | LambdaMART | FusionWeights
+    features: tuple[Feature, ...]  # the candidates, such as those of `with_runs`; none to fuse runs
+    learner: Learner | LambdaMART | FusionWeights  # the last to fuse runs
     _: KW_ONLY
     preselection: MMRPreselection | None = None
+    # Other queries with the same columns, which choose in `Automatic`, and the number of rounds or trees
     validation: RankingData | None = field(default=None, repr=False)
+    # The candidates' values, if they are columns of a file; see `of_data`
     data: RankingData | None = field(default=None, repr=False)
+    # The runs to fuse, by name. Their union is ranked in place of a first stage
     runs: Mapping[str, Run | RunFile] = field(default_factory=dict, repr=False, hash=False)
-    k: int | None = None
+    k: int | None = None  # documents to keep of what is fused; all by default
 
     @classmethod
     def of_data(

@@ -135,16 +135,8 @@ def train_on_data(
 ) -> RankingModel:
     """Train a linear model on extracted features, leaving out trivial and duplicate ones.
 
-    Parameters
-    ----------
-    data : RankingData
-        Extracted by `training_data` or read from a file, whose columns become features ``column:NAME``.
-    learner : Learner
-    validation : RankingData, optional
-        Other queries with the same columns. The learner's rounds end where the mean over these is best.
-    n_jobs : int, optional
-    provenance : mapping, optional
-        Entries to add to the model's provenance, as JSON has them.
+    Columns of a file become features ``column:NAME``. The learner's rounds end where the mean over the validation
+    queries is best, if there are any. `provenance` has entries to add to the model's, as JSON has them.
     """
     # A constant or repeated column has no weight of its own: any would be as good.
     candidates, set_aside = useful_features(data)

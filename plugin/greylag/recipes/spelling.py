@@ -121,8 +121,7 @@ def parse_model(
         ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `RANKERS`.
     objective : Objective or str, default "AP"
     features : tuple of Feature, default ()
-        Features besides the pool's; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of the pool if
-        `pool` is None.
+        Besides the pool's; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of it if `pool` is None.
     pool : "sd", "fd" or "full", optional
         By default "full" for these three, and "sd" for others.
 
