@@ -71,7 +71,6 @@ def images(n, categories=1):
 
 REFUSALS = [
     (mrf(training={"inner_folds": 1}), FormatError, "training.inner_folds"),
-    (mrf(grid={"mu": []}), FormatError, "grid.mu"),
     (mrf(features={"priors": ["pagerank.tsv"]}), FormatError, "features.priors.0 prior:FILE"),
     (mrf(split={"train": ["1"]}), FormatError, "split.test required"),
     (mrf_folds(train=["1..3"], test=["3"]), ParameterError, "'3' train test"),
@@ -95,7 +94,6 @@ REFUSALS = [
     (categorise(preselect=5), ParameterError, "preselect 9 5"),
     (categorise(relevance_weights=[2]), ParameterError, "relevance_weight 2"),
     (categorise(conditioning_size=11), FormatError, "conditioning_size 10"),
-    (categorise(splits="mine"), FormatError, "splits"),
     (categorise(documents={"path": "docs.jsonl", "text": []}), FormatError, "documents.text"),
     (categorise(documents={"path": "docs.jsonl", "split": "id"}, splits="given"), CollectionError, "'id' 'test'"),
     (lambda folder: judged(folder, "3"), FormatError, "qrels topic 3"),

@@ -38,7 +38,7 @@ from greylag.studies import (
     means_table,
     open_collection,
 )
-from greylag_papers.beyond.general import Part, PartSettings, difference, over_collections
+from greylag_papers.beyond.general import Part, PartSettings, difference, means_of, over_collections, related_names
 from greylag_papers.texts import read_texts
 
 BM25, GENERAL, ENCODER, HYBRID = "BM25", "general", "MiniLM", "hybrid"
@@ -205,7 +205,7 @@ def weights_of_others(opened: Mapping[str, Opened], related: Mapping[str, str], 
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Score all systems on all collections, and compare hybrid search with the others."""
-    related = {name: part.related or name for name, part in settings.collections.items()}
+    related = related_names(settings.collections)
     chosen = weights_of_others(opened, related, settings)
     rows = {f"weight of {HYBRID}": {name: WEIGHTS[of_hybrid] for name, of_hybrid in chosen.items()}}
     sections, results = [Section("Beside an encoder", _TEXTS["encoder: collections"])], {}
@@ -217,9 +217,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
             }
             for name, one in opened.items()
         }
-        means = {
-            name: {system: float(of_one.means[0]) for system, of_one in own.items()} for name, own in scores.items()
-        }
+        means = means_of(scores)
         rows.update({f"{name}, {label}": row for name, row in means.items()})
         for other in (SUM, USUAL):
             for name, own in scores.items():

@@ -28,7 +28,7 @@ from greylag.studies import (
     means_table,
 )
 from greylag_papers.beyond import ranker_curve
-from greylag_papers.beyond.general import Part, PartSettings, difference, over_collections
+from greylag_papers.beyond.general import Part, PartSettings, difference, means_of, over_collections, related_names
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BM25, GENERAL, LIGHTGBM, RM3, Opened, open_curve
 from greylag_papers.texts import read_texts
@@ -74,14 +74,14 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Learn from each number of topics of each collection, and compare what is learned with the general model."""
-    related = {name: part.related or name for name, part in settings.collections.items()}
+    related = related_names(settings.collections)
     measure = parse_measure(settings.measure)
     by_size: dict[int, dict[str, dict[str, Scores]]] = {}
     chosen: list[tuple[str | int, ...]] = []
     for name, one in opened.items():
         context.progress(f"{name}: {len(one.training)} topics")
         parts = splits(one.training, one.test, settings.folds, settings.seed)
-        learned = learn_points(parts, settings.sizes, one.learn, context, lambda found: found.chosen)
+        learned = learn_points(parts, settings.sizes, one.learn, context)
         for size in settings.sizes:
             point = learned[min(size, max(learned))]
             scores = pooled(measure, parts, [{system: found.values[system] for system in SYSTEMS} for found in point])
@@ -90,7 +90,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     rows: dict[str, dict[str, float]] = {}
     sections = [Section("Few topics", _TEXTS["few_topics: collections"])]
     for size, compared in by_size.items():
-        means = {name: {system: float(of.means[0]) for system, of in own.items()} for name, own in compared.items()}
+        means = means_of(compared)
         tests = {name: compare_scores(own, GENERAL) for name, own in compared.items()}
         for name, row in means.items():
             found = next(c for c in tests[name].comparisons if c.run == AUTOMATIC)

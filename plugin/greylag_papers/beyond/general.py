@@ -46,7 +46,6 @@ from greylag.studies import (
     Queries,
     Seed,
     Study,
-    Table,
     comparison_table,
     means_table,
     open_collection,
@@ -219,9 +218,9 @@ def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
     return {GENERAL: features, POSITIONS: tuple(one for one in features if not str(one).startswith("written:"))}
 
 
-def related_names(settings: Settings) -> dict[str, str]:
+def related_names(collections: Mapping[str, Part]) -> dict[str, str]:
     """The name that a collection shares with related ones, or its own."""
-    return {name: part.related or name for name, part in settings.collections.items()}
+    return {name: part.related or name for name, part in collections.items()}
 
 
 def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings) -> dict[str, dict[str, Scores]]:
@@ -265,7 +264,7 @@ Compared = Mapping[str, Mapping[str, Scores]]
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Rank each collection by weights of the others, and learn the model from all; or rank all by greylag's weights."""
-    models, related = models_of(settings), related_names(settings)
+    models, related = models_of(settings), related_names(settings.collections)
     models = models if settings.learn else {}
     learned = {
         model: {name: one.weights(features, settings) for name, one in opened.items()}
@@ -290,10 +289,11 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
                 compared.setdefault(f"{measure}, top {depth}", {})[name] = scores
         context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
     compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
-    sections = [_section(label, scores, related) for label, scores in compared.items()]
+    figures = {name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()}
+    sections = [_section(label, scores, figures) for label, scores in compared.items()]
     title, text = ("Leave one collection out", "collections") if settings.learn else ("As shipped", "shipped")
     return Outcome(
-        scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()},
+        scores=figures,
         results={
             "scores": {
                 label: {name: to_dict(of_one) for name, of_one in scores.items()} for label, scores in compared.items()
@@ -327,7 +327,7 @@ def general(
         "and a line in the log of length",
         "collections": {name: max(len(part.qids) for part in one.parts(features)) for name, one in opened.items()},
         "indexes": indexes,
-        "related": {name: other for name, other in related_names(settings).items() if name != other},
+        "related": {name: other for name, other in related_names(settings.collections).items() if name != other},
         "weights": {name: weights.round(6).tolist() for name, weights in learned.items()},
     }
     return RankingModel(
@@ -341,7 +341,7 @@ def general(
 
 def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Means by collection, their differences from BM25, and differences over collections."""
-    means = _means(scores)
+    means = means_of(scores)
     rows = {f"{name}, {label}": row for name, row in means.items()}
     for name, of_one in scores.items():
         found = next(c for c in compare_scores(of_one, FIRST).comparisons if c.run == GENERAL)
@@ -370,31 +370,23 @@ def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> 
     return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains.values()), "above": above}
 
 
-def _means(scores: Compared) -> dict[str, dict[str, float]]:
+def means_of(scores: Compared) -> dict[str, dict[str, float]]:
+    """Means by collection and system."""
     return {
         name: {system: float(value.means[0]) for system, value in of_one.items()} for name, of_one in scores.items()
     }
 
 
-def _section(label: str, scores: Compared, related: Mapping[str, str]) -> Section:
-    """Means, tests, and differences from BM25."""
-    means, tests = _means(scores), [compare_scores(of_one, FIRST) for of_one in scores.values()]
-    gains = []
-    for name, test in zip(scores, tests, strict=True):
-        found = next(c for c in test.comparisons if c.run == GENERAL)
-        gains.append((name, found.interval[0], found.difference, found.interval[1]))
-    overall = over_collections({name: gain for name, _, gain, _ in gains}, related)
-    gains.append(("mean over collections", overall["low"], overall["mean"], overall["high"]))
-    caption = f"{label}: {GENERAL} less {FIRST}, with 95 % intervals"
-    return Section(
-        label,
-        "",
-        [
-            Table(caption, ("", "low", "difference", "high"), gains),
-            means_table(f"{label}, of each collection", means),
-            comparison_table(f"{label}, less that of {FIRST}", *tests),
-        ],
-    )
+def _section(label: str, scores: Compared, rows: Mapping[str, Mapping[str, float]]) -> Section:
+    """Means, tests, and differences from BM25, with 95 % intervals."""
+    gained, tests = f", {label}, {GENERAL} less {FIRST}", [compare_scores(of_one, FIRST) for of_one in scores.values()]
+    gains = {name.removesuffix(gained): row for name, row in rows.items() if name.endswith(gained)}
+    tables = [
+        means_table(f"{label}: {GENERAL} less {FIRST}, with 95 % intervals", gains),
+        means_table(f"{label}, of each collection", means_of(scores)),
+        comparison_table(f"{label}, less that of {FIRST}", *tests),
+    ]
+    return Section(label, "", tables)
 
 
 STUDY = Study(Settings, open_all, run)

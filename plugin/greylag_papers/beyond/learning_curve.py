@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,8 +11,15 @@ from greylag.evaluation import Measure, Scores, split_folds
 from greylag.runtime import parallel_map
 from greylag.studies import Context
 
-T = TypeVar("T")
 Split = tuple[Sequence[str], list[str]]  # the topics that are held out, and those to learn from in random order
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The models that all systems learned from some topics."""
+
+    values: dict[str, list[float]]  # the measure of each test topic, by system
+    chosen: str  # by the automatic choice
 
 
 def splits(training: Sequence[str], test: Sequence[str] | None, folds: int, seed: int) -> list[Split]:
@@ -31,22 +38,21 @@ def training_order(qids: Sequence[str], part: Sequence[str], seed: int) -> list[
 def learn_points(
     parts: Sequence[Split],
     sizes: Sequence[int],
-    learn: Callable[[Sequence[str], Sequence[str]], T],
+    learn: Callable[[Sequence[str], Sequence[str]], Learned],
     context: Context,
-    outline: Callable[[T], str],
-) -> dict[int, list[T]]:
+) -> dict[int, list[Learned]]:
     """For each size, what `learn` makes of so many training topics, and the test topics, of each split.
 
-    A size above the number of topics that there are stands for all of them. `outline` says how it went.
+    A size above the number of topics that there are stands for all of them.
     """
     most = min(len(order) for _, order in parts)  # so that a size is the same in all folds
     wanted = list(dict.fromkeys(min(size, most) for size in sorted(sizes)))
     items = [(test, order[:size]) for size in wanted for test, order in parts]
     work = parallel_map(lambda item: learn(item[1], item[0]), items, what="points", n_jobs=context.n_jobs, coarse=True)
-    points: dict[int, list[T]] = {size: [] for size in wanted}
+    points: dict[int, list[Learned]] = {size: [] for size in wanted}
     for (_, training), found in zip(items, work, strict=True):
         points[len(training)].append(found)
-        context.progress(f"{len(training)} topics: {outline(found)}")
+        context.progress(f"{len(training)} topics: {found.chosen}")
     return points
 
 

@@ -7,10 +7,9 @@ files.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -52,7 +51,7 @@ from greylag.studies import (
     open_collection,
 )
 from greylag.studies import Settings as Fields
-from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
+from greylag_papers.beyond.learning_curve import Learned, learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
 AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
@@ -61,7 +60,6 @@ GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coor
 BEST = "the best other"
 SYSTEMS = (AUTOMATIC, GENERAL, BM25, RM3, SELECTED, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
-T = TypeVar("T")
 
 
 class Curve(Experiment):
@@ -119,15 +117,6 @@ class Opened:
     fingerprint: str = ""  # of the index, if there is one
 
 
-@dataclass(frozen=True)
-class Learned:
-    """The models that all systems learned from some topics."""
-
-    values: dict[str, list[float]]  # the measure of each test topic, by system
-    chosen: str  # by the automatic choice
-    seconds: dict[str, float]  # of CPU; features are computed for the automatic choice, and used by all
-
-
 def open_curve(settings: Settings, context: Context) -> Opened:
     """Open the collection, and search it for the topics that are held out or trained on."""
     if settings.first_stage.name != "bm25":
@@ -168,9 +157,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
             by_query = evaluate(ranked, judged, [settings.measure]).by_query
             return [by_query[qid] for qid in test]
 
-        trained = dict(timed(models))
-        values = {name: score(model) for name, ((model, _), _) in trained.items()}
-        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()})
+        trained = dict(models)
+        return Learned({name: score(model) for name, (model, _) in trained.items()}, trained[AUTOMATIC][1])
 
     return Opened(training, test, learn, BM25, opened.index.fingerprint)
 
@@ -211,9 +199,9 @@ def open_features(settings: FeatureSettings, context: Context) -> Opened:
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         rows, held_out = data.select_queries(training), replace(tested, specs=data.specs).select_queries(test)
-        trained = dict(timed(learners(settings, rows, held_out, n_jobs)))
-        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in trained.items()}
-        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()})
+        trained = dict(learners(settings, rows, held_out, n_jobs))
+        values = {name: measure.evaluate(held_out, scores).tolist() for name, (scores, _) in trained.items()}
+        return Learned(values, trained[AUTOMATIC][1])
 
     def relevant(part: RankingData) -> list[str]:
         return [
@@ -253,21 +241,10 @@ def fitted(
     return linear_scores(data, columns, np.array(selection.weights))
 
 
-def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
-    """The items of an iterator, each with the CPU seconds that it took."""
-    begun = time.process_time()
-    for name, system in systems:
-        yield name, (system, time.process_time() - begun)
-        begun = time.process_time()
-
-
 def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     """Learn from each number of topics, and compare the systems at each."""
     parts = splits(opened.training, opened.test, settings.folds, settings.seed)
-    learned = learn_points(
-        parts, settings.sizes, opened.learn, context,
-        lambda found: f"{found.chosen} ({sum(found.seconds.values()):.0f} s of CPU)",
-    )  # fmt: skip
+    learned = learn_points(parts, settings.sizes, opened.learn, context)
     measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
     every_score = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
     scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in every_score.items()}
@@ -296,7 +273,6 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
             Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
         ],
-        seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
         provenance={"fingerprint": opened.fingerprint} if opened.fingerprint else {},
     )
 

@@ -72,14 +72,10 @@ class Rocchio(WordCountClassifier):
     Predicts the class whose prototype has the highest cosine with the document. A document vector d has the weights
     TF(w, d) log(N / DF(w)). The prototype of a class with n documents is
 
-        c = max(0, alpha / n sum_{d in class} d / ||d|| - beta / (N - n) sum_{d not in class} d / ||d||)
+        c = max(0, 16 / n sum_{d in class} d / ||d|| - 4 / (N - n) sum_{d not in class} d / ||d||)
 
     The cosine with a null vector is 0.
     """
-
-    def __init__(self, alpha: float = 16.0, beta: float = 4.0) -> None:
-        self.alpha = alpha
-        self.beta = beta
 
     def _fit(self, counts: csr_array, members: csr_array) -> None:
         n_documents = counts.shape[0]
@@ -89,7 +85,7 @@ class Rocchio(WordCountClassifier):
         sizes = members.sum(axis=1)[:, np.newaxis]
         # All documents less those of the class, rather than a sum for each class.
         others = sums.sum(axis=0) - sums.toarray()
-        prototypes = self.alpha * sums.toarray() / sizes - self.beta * others / np.maximum(n_documents - sizes, 1)
+        prototypes = 16 * sums.toarray() / sizes - 4 * others / np.maximum(n_documents - sizes, 1)
         self.prototypes_ = normalize(np.maximum(prototypes, 0.0))
 
     def _values(self, counts: csr_array) -> FloatArray:

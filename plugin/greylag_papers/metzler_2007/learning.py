@@ -281,16 +281,10 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     rule = GreedySelection(experiment.measure, max_features=min(FIVE, options.max_features))
     for system, learner in ((SELECTED, rule), (RETRAINED, replace(rule, retrain=True))):
         select(system, textual, learner, ())
-    by_query = {
-        system: dict(
-            zip(
-                textual.qids,
-                after_each_round(selections[system][2], textual, experiment.measure)[-1].tolist(),
-                strict=True,
-            )
-        )
-        for system in (SELECTED, RETRAINED)
-    }
+    by_query = {}
+    for system in (SELECTED, RETRAINED):
+        reached = after_each_round(selections[system][2], textual, experiment.measure)[-1].tolist()
+        by_query[system] = dict(zip(textual.qids, reached, strict=True))
     for system, training in ((CHOSEN, textual), (EXPANDED, useful)):
         chosen, held_out = choose_learner(
             training, experiment.greedy, experiment.measure, folds=options.inner_folds, seed=options.seed, n_jobs=n_jobs

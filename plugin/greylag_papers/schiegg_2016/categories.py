@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from greylag import ParameterError
 from greylag.reports import Section
@@ -24,13 +22,6 @@ from greylag_papers.texts import read_texts
 
 FOLDS, VALIDATED = 5, 2
 _TEXTS = read_texts(__file__)
-
-
-class Settings(ImageSettings):
-    """The study of all categories together."""
-
-    fold_seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of the division into folds."""
 
 
 def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list[Task]:
@@ -55,9 +46,9 @@ def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list
     return tasks
 
 
-def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
+def run(settings: ImageSettings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
     """Compare ensembles that were trained on one fold of all images each."""
-    tasks = fold_tasks(categories, settings.fold_seed)
+    tasks = fold_tasks(categories, 0)
     context.progress(f"{FOLDS} folds, {len(tasks[0].training)} images to train on in the first")
     table = TrialTable(tuple(run_trials(MODEL, tasks, settings, n_jobs=context.n_jobs)))
     matched = report.matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs)
@@ -82,4 +73,4 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     )
 
 
-STUDY = Study(Settings, open_images, run)
+STUDY = Study(ImageSettings, open_images, run)

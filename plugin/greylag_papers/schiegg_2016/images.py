@@ -62,8 +62,6 @@ class Settings(ImageSettings):
 
     n_validation: Positive = 3
     """Number of images that parameters are chosen on, for each training image."""
-    n_trained: Positive | None = None
-    """Number of images of each category that are trained on."""
 
 
 def open_images(settings: ImageSettings, context: Context) -> list[list[LabelledImage]]:
@@ -74,7 +72,7 @@ def open_images(settings: ImageSettings, context: Context) -> list[list[Labelled
 def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
     """Compare ensembles that were trained on one image each; the scores are over all categories."""
     tasks = {
-        f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)[: settings.n_trained]
+        f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)
         for number, images in enumerate(categories, 1)
     }
     every = [task for part in tasks.values() for task in part]

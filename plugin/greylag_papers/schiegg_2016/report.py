@@ -7,7 +7,7 @@ learning adds is therefore seen against random vectors of the same angle, and of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from greylag_papers.schiegg_2016.trials import (
     Task,
     Trial,
     TrialTable,
-    Unit,
     optimum,
     run_trial,
 )
@@ -43,15 +42,16 @@ def claims(
     matched: TrialTable,
     methods: Sequence[str],
     others: Sequence[str],
-    unit: Unit,
+    unit: Literal["example", "task"],
     quantities: Iterable[Quantity] = QUANTITIES,
 ) -> dict[str, dict[str, float]]:
     """Return `contrasts` of methods at their largest M with others and with matching random vectors, by quantity."""
     rows: dict[str, dict[str, float]] = {}
+    by = TrialTable.by_example if unit == "example" else TrialTable.by_task
     for quantity in quantities:
         values = {
             # Sorted by unit: `contrasts` pairs values by their position.
-            name: [loss for _, loss in sorted(source.by_unit(name, unit, quantity).items())]
+            name: [loss for _, loss in sorted(by(source, name, quantity=quantity).items())]
             for source in (table, matched)
             for name in dict.fromkeys(trial.method for trial in source.trials)
         }

@@ -29,7 +29,7 @@ from greylag_papers.schiegg_2016.trials import (
     run_trials,
 )
 from greylag_papers.texts import read_texts
-from greylag_papers.yue_joachims_2008.comparison import LOSS, RANDOM_SEEDS
+from greylag_papers.yue_joachims_2008.comparison import RANDOM_SEEDS
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateSettings,
     Split,
@@ -43,8 +43,7 @@ from greylag_papers.yue_joachims_2008.synthetic import SyntheticSettings
 
 SPACE = "svmdiv"  # the feature space without TF-IDF
 RANDOM = "random"
-ENSEMBLES = (RANDOM, *(method for method in METHODS if method != SSVM))
-SHOWN = (SSVM, *ENSEMBLES)
+SHOWN = (SSVM, RANDOM, *(method for method in METHODS if method != SSVM))
 BASELINES = (SSVM, RANDOM, "perturbed", "mcl", "mcl-perturbed", "divmcl")
 _TEXTS = read_texts(__file__)
 
@@ -90,13 +89,12 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
             report.size_table(table, SHOWN, f"Mean loss of the members by M, {where}", "mean"),
         ]
         tables[name], found[name] = table, {"tests": tests, **results(table)}
-    figure = report.size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)
     return Outcome(
         scores=scores(tables),
         results=found,
         title=f"Ensembles for subset prediction: {settings.name}",
         sections=[
-            Section("Pick-best loss by M", _TEXTS["subsets: methods"], [figure]),
+            Section("Methods", _TEXTS["subsets: methods"]),
             *(Section(f"Trained on {name}", _TEXTS["subsets: tables"], parts[name]) for name in tables),
         ],
         provenance=opened.provenance,

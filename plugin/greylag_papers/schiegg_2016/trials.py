@@ -79,8 +79,6 @@ class EnsembleSettings(Experiment):
     """The diversity of `MultipleChoice` as DivMCL, ascending."""
     spreads: tuple[float, ...]
     """The spread of `Perturbed`, ascending."""
-    s: Annotated[float, Field(gt=0)] = Coulomb.s
-    """Exponent of the Riesz energy; 1 is the paper's."""
     epochs: Positive = Coulomb.epochs
     """Maximum number of epochs of `Coulomb`."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -106,7 +104,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
             for C, diversity in grid(settings.diversities)
         ],
     }
-    common: Mapping[str, Any] = {"s": settings.s, "epochs": settings.epochs, "seed": seed}
+    common: Mapping[str, Any] = {"epochs": settings.epochs, "seed": seed}
     for assignment in get_args(Assignment):
         update: Update = "subgradient" if assignment == "stochastic" else "exact"  # eq. 9 is a kind of step
         by_method[f"cssvm-{assignment}"] = [
@@ -124,7 +122,6 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
 
 
 Quantity = Literal["pick-best", "mean", "worst"]
-Unit = Literal["example", "task"]
 QUANTITIES: Mapping[Quantity, Callable[[FloatArray], float]] = {
     "pick-best": lambda ordered: float(ordered[0]),
     "mean": lambda ordered: float(ordered.mean()),
@@ -293,11 +290,6 @@ class TrialTable:
     def by_task(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
         """Return the mean over the test examples of each task."""
         return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
-
-    def by_unit(self, method: str, unit: Unit, quantity: Quantity = "pick-best") -> dict[str, float]:
-        """Return `by_example` or `by_task`, at the largest M."""
-        by = self.by_example if unit == "example" else self.by_task
-        return by(method, quantity=quantity)
 
     def score(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> float:
         """Score the mean of `by_example`."""

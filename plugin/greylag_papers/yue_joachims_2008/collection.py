@@ -103,7 +103,6 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
             Section("Number of training queries", parts=[size_figure(findings, settings)]),
             Section("C", _TEXTS["collection: cost"], [cost_figure(findings, settings)]),
         ],
-        seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in findings.items()},
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
@@ -191,9 +190,6 @@ def results(findings: Findings, settings: Settings) -> dict[str, Any]:
         **to_dict(findings.table.scores((*COMPARED, *settings.spaces), settings.k)),
         "tests": [to_dict({}, test)["significance"] for test in findings.tests],
         "loss by training queries": by_size(findings, settings),
-        "training loss by C": {C: fit["loss"] for C, fit in findings.fitted.items()},
-        "greedy loss on training queries": next(iter(findings.fitted.values()))["greedy"],
-        "test loss by C": findings.tested,
     }
 
 

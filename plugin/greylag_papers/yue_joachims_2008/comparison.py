@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -104,7 +103,6 @@ class Fit(NamedTuple):
     loss: float
     greedy: float
     iterations: int  # iterations of the cutting plane
-    seconds: float  # time of training, which starts with the constraints for the next smaller C
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class LossTable:
     """Losses by method, k, C and query, and the trainings behind them."""
 
     rows: tuple[Loss, ...]
-    fits: tuple[Fit, ...] = field(default=(), compare=False)
+    fits: tuple[Fit, ...] = ()
 
     def losses(self, method: str, k: int, C: float | None = None) -> dict[str, float]:
         """Return the losses of a method by query, in the order of the rows."""
@@ -224,15 +222,11 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
     training, validation, test = ([(query.candidates[space], query.truth) for query in queries] for queries in split)
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))
     solutions, rows, fits = {}, [], []
-    start = time.perf_counter()
-    # Each C starts from the constraints of the smaller one, so that times are of the path.
     for C, solution in LEARNER.fit_path(model, training, grid):
-        seconds = time.perf_counter() - start
         solutions[C], fitted = solution, mean_loss(model, training, solution.weights)
-        fits.append(Fit(space, k, C, fitted, greedy, solution.iterations, seconds))
+        fits.append(Fit(space, k, C, fitted, greedy, solution.iterations))
         for query, (x, truth) in zip(split.test, test, strict=True):
             rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
-        start = time.perf_counter()
     # The rows of the chosen C again, without it: the method as it would be used.
     chosen = min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
     return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

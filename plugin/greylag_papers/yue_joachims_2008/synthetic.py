@@ -21,6 +21,7 @@ from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, LossTable
 from greylag_papers.yue_joachims_2008.queries import Split, first_split, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
+KS = range(1, 16)  # the numbers of documents picked
 _TEXTS = read_texts(__file__)
 
 
@@ -51,8 +52,6 @@ class Settings(SyntheticSettings):
     """Number of sets to train on."""
     n_validation: Positive = 10
     """Number of sets to choose C on. The others are tested."""
-    ks: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 16))
-    """Numbers of documents picked."""
     spaces: tuple[Literal["svmdiv", "svmdiv2"], ...] = ("svmdiv",)
     """Feature spaces of SVM-div."""
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
@@ -86,10 +85,10 @@ def count_significant(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def run(settings: Settings, split: Split, context: Context) -> Outcome:
     """Measure the mean loss of each method for each K."""
-    losses = measure_losses([split], settings.ks, spaces=settings.spaces, grid=settings.grid, n_jobs=context.n_jobs)
-    means = {method: {str(k): losses.mean(method, k) for k in settings.ks} for method in (*METHODS, *settings.spaces)}
+    losses = measure_losses([split], KS, spaces=settings.spaces, grid=settings.grid, n_jobs=context.n_jobs)
+    means = {method: {str(k): losses.mean(method, k) for k in KS} for method in (*METHODS, *settings.spaces)}
     first = settings.spaces[0]
-    tests = {str(k): below(losses, first, k) for k in settings.ks}
+    tests = {str(k): below(losses, first, k) for k in KS}
     counts = count_significant([*tests.values()])
     table = means_table(f"Mean weighted subtopic loss by K on {len(split.test)} sets", means, decimals=3)
     curves = {method: {float(k): loss for k, loss in by_k.items()} for method, by_k in means.items()}

@@ -92,11 +92,7 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
     shares = "Share of queries with a larger ROC area than by the inner product"
     return Outcome(
         scores=means | tested | better | stepped,
-        results={
-            "means": means,
-            "by newsgroup and query": {name: area.tolist() for name, area in areas.items()},
-            "means by step": class_means(rows, names),
-        },
+        results={"by newsgroup and query": {name: area.tolist() for name, area in areas.items()}},
         title="Manifold ranking of newsgroup messages",
         sections=[
             Section("ROC areas", parts=[class_means_table(caption, areas, names), means_table(shares, better)]),

@@ -134,9 +134,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     return Outcome(
         scores=means | tested,
         results={
-            "means": means,
             "by digit, trial and number of queries": {name: area.tolist() for name, area in areas.items()},
-            "means by step": class_means(rows, settings.names),
             "chosen sigma, alpha, exponent": parameters.tolist(),
         },
         title="Manifold ranking of handwritten digits",

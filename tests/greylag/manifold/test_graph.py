@@ -6,12 +6,11 @@ Tests `products`.
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from greylag.manifold import affinity_graph, manifold_ranking
-from greylag.manifold.graph import InnerProductGraph, _sparse_distances
+from greylag.manifold.graph import InnerProductGraph
 from greylag.manifold.products import pair_terms
 from tests.greylag.manifold.points import GRAPHS, dense, distances_of, random_points
 
@@ -111,14 +110,6 @@ def test_equal_distances_give_the_same_neighbours_on_any_number_of_threads():
     assert all((graph != graphs[0]).nnz == 0 for graph in graphs)
 
 
-def test_more_duplicates_than_neighbours():
-    X = np.concatenate([np.zeros((30, 2)), np.ones((1, 2))])
-    W = affinity_graph(X, graph="knn", neighbours=3)
-    assert not W.diagonal().any()
-    assert (W[:30, :30].data == 1).all()
-    assert W[[30]].nnz == 3
-
-
 def sparse_points(seed, n=80, m=60, density=0.3):
     points = sparse.random_array((n, m), density=density, format="csr", rng=np.random.default_rng(seed))
     points.sort_indices()
@@ -127,14 +118,6 @@ def sparse_points(seed, n=80, m=60, density=0.3):
 
 def arrays(points):
     return points.indptr, points.indices, points.data
-
-
-def test_distances_of_sparse_points_are_those_of_dense_ones():
-    points = sparse_points(3)
-    np.testing.assert_allclose(_sparse_distances(points), pdist(points.toarray()), atol=1e-9)
-    equal = sparse.csr_array(np.array([[0.1, 0.7], [0.1, 0.7], [0.7, 0.1]]))
-    np.testing.assert_allclose(_sparse_distances(equal), [0, 0.6 * 2**0.5, 0.6 * 2**0.5])
-    assert _sparse_distances(equal)[0] == 0
 
 
 @pytest.mark.parametrize("block_numbers", [2**22, 100])

@@ -8,7 +8,8 @@ from greylag import read_topics
 from greylag.studies.study import Context
 from greylag_papers.beyond import few_topics
 from greylag_papers.beyond.few_topics import AUTOMATIC, GENERAL, SYSTEMS, Settings, open_all, run
-from greylag_papers.beyond.ranker_curve import Learned, Opened
+from greylag_papers.beyond.learning_curve import Learned
+from greylag_papers.beyond.ranker_curve import Opened
 from greylag_papers.beyond.ranker_curve import Settings as CurveSettings
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.beyond.samples import COLLECTION
@@ -30,7 +31,7 @@ def made_up(seed, topics):
 
     def learn(training, test):
         values = {name: [score(place, q, len(training)) for q in test] for place, name in enumerate(SYSTEMS)}
-        return Learned(values, "a choice", {})
+        return Learned(values, "a choice")
 
     return Opened([str(number) for number in range(topics)], None, learn, "BM25")
 

@@ -44,7 +44,7 @@ def test_each_fold_is_trained_on_once_validated_on_twice_and_tested_twice():
 @pytest.mark.parametrize(("module", "units"), [(images, 6), (categories, 5)])
 def test_studies(module, units, tmp_path):
     fields = {"n_validation": 1} if module is images else {}
-    scores = run_study(module.STUDY, module.Settings(name="s", **DRAWN, **fields), tmp_path).scores
+    scores = run_study(module.STUDY, module.STUDY.settings(name="s", **DRAWN, **fields), tmp_path).scores
     assert tuple(scores)[: len(module.METHODS)] == module.METHODS
     found = json.loads((tmp_path / "results.json").read_text())
     for method in module.METHODS:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.potts import (
     PRECISION,
     PottsModel,
@@ -19,7 +18,6 @@ from greylag_papers.schiegg_2016.potts import (
     make_network,
     neighbours,
 )
-from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 from tests.greylag_papers.schiegg_2016.samples import N_FEATURES
 
 MODEL = PottsModel()
@@ -174,18 +172,3 @@ def test_affinities_fall_with_contrast():
     colours = np.array([[[0.0] * 3, [0.1] * 3, [0.9] * 3]])
     first, second = Superpixels.from_colours(colours).affinities
     assert (first, second) == pytest.approx((np.exp(-0.03 / 0.975), np.exp(-1.92 / 0.975)))
-
-
-def test_cutting_plane_separates_an_image():
-    drawn = SyntheticImages(n_categories=1, n_images=1, noise=0.02).draw()[0][0]
-    example = (Superpixels.from_colours(drawn.colours), drawn.labels)
-    solution = CuttingPlane(C=1e4).fit(MODEL, [example])
-    assert MODEL.loss(drawn.labels, MODEL.infer(example[0], solution.weights)) < 0.01
-    # No random labelling violates its constraint more than the one that inference found.
-    hinge = TrainingSet(MODEL, [example]).hinge_losses(solution.weights)[0]
-    rng = np.random.default_rng(2)
-    assert min(solution.weights[-2:]) >= 0
-    for flips in rng.random((200, 192)) < rng.random((200, 1)):
-        y = drawn.labels ^ flips
-        difference = MODEL.joint_feature(example[0], y) - MODEL.joint_feature(example[0], drawn.labels)
-        assert MODEL.loss(drawn.labels, y) + difference @ solution.weights <= hinge + 1e-5
