@@ -147,13 +147,7 @@ class Stage(Composable[Ranking]):
 
 @dataclass(frozen=True, slots=True)
 class Pipeline(Composable[_Input_contra]):
-    """Steps applied one after another; itself a step.
-
-    Parameters
-    ----------
-    steps : tuple of callables
-        The first takes what the pipeline takes; every other one takes the `Ranking` of the step before it.
-    """
+    """Steps applied one after another, each to the `Ranking` of the step before it; itself a step."""
 
     steps: tuple[Callable[[Any], Ranking], ...]
 

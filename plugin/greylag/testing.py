@@ -142,14 +142,8 @@ def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iter
 
     It is a value with one spelling, from which it is read again; its values are finite, the same again, in threads and
     after being pickled; and they depend on the query's text and on the other documents only if it declares that
-    (`reads_query`, `uses_ranking` of `greylag.features.Feature`).
-
-    Parameters
-    ----------
-    feature : Feature
-    index : PositionalIndex
-    rankings : Run or iterable of Ranking
-        With texts of queries, and documents of the index.
+    (`reads_query`, `uses_ranking` of `greylag.features.Feature`). The rankings have texts of queries, and documents of
+    the index.
     """
     given = list(rankings.rankings if isinstance(rankings, Run) else rankings)
     _require(bool(given) and all(map(len, given)), "give rankings that have documents")

@@ -21,15 +21,7 @@ from greylag.trec.qrels import named_subtopic
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
-    """Read query texts by qid.
-
-    Parameters
-    ----------
-    source : str, Dataset or iterable of queries
-    field : str, optional
-        The field to search for, such as "title" or "description". By default "text", or "title" or "query" if queries
-        have no text.
-    """
+    """Read texts by qid, of the `field` to search for, such as "description"; by default "text", "title" or "query"."""
 
     def words(query: Any) -> str:
         wanted = (field,) if field else ("text", "title", "query")

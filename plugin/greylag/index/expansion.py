@@ -34,14 +34,10 @@ class RM3Search(Source):
     to `fb_terms` terms. A document's score is the sum of the weights times the terms' scores by `first`. Documents'
     terms are read from the `greylag.index.PositionalIndex`, which is exported if it was not before.
 
-    greylag has two kinds of RM3. They differ in what they rank and in how P(t|R) weighs the feedback documents:
-
-    - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
-      `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the
-      documents. This is Anserini's ``Rm3Reranker``, in single precision.
-    - `greylag.rankers.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
-      the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
-      (`greylag.features.cliques.relevance_models`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
+    P(t|R) weighs documents by their scores, and counts only the `fb_terms` most frequent terms of each, of those of 2
+    to 20 letters a-z and digits in at most a tenth of the documents, as Anserini's ``Rm3Reranker`` in single precision.
+    `greylag.rankers.RM3Stage` is another RM3: it reranks a first stage, by RM1 of all terms in at most a tenth of the
+    documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms.
 
     Parameters
     ----------

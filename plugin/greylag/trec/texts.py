@@ -15,23 +15,17 @@ AspectScores = dict[str, dict[str, dict[str, float]]]
 
 
 def read_titles(path: str | Path) -> dict[str, str]:
-    """Read titles by docid from JSON lines; `FormatError` if a docid is repeated or a line is something else.
+    """Read titles by docid from JSON lines with ``id`` and perhaps ``title``, such as the documents themselves.
 
-    Parameters
-    ----------
-    path : str or Path
-        One object per line with the key ``id`` and optionally ``title``, such as the documents themselves.
+    `FormatError` if a line is something else, or a docid is repeated.
     """
     return {docid: record.get("title", "") for docid, record in read_fields(path).items()}
 
 
 def read_groups(path: str | Path) -> dict[str, str]:
-    """Read groups by docid, such as the site of a page or the document of a passage, from JSON lines.
+    """Read groups by docid, such as the site of a page or the document of a passage, as `read_titles` by ``group``.
 
-    Parameters
-    ----------
-    path : str or Path
-        As for `read_titles`, with the key ``group``. A document without a group has no entry.
+    A document without a group has no entry.
     """
     return {docid: record["group"] for docid, record in read_fields(path, "group").items() if record.get("group")}
 

@@ -3,7 +3,6 @@
 Tests `word_breaks`.
 """
 
-import doctest
 import gzip
 import itertools
 import json
@@ -164,10 +163,6 @@ def test_stop_lists(tmp_path):
 )
 def test_shorter_queries(text, stop_words, first_sentence, expected):
     assert shorten_query(text, stop_words=stop_words, first_sentence=first_sentence) == expected
-
-
-def test_examples():
-    assert doctest.testmod(greylag.index.analysis).failed == 0
 
 
 PARTS = [

@@ -252,7 +252,11 @@ class LuceneIndex:
             for first in range(0, number, bulk_calls.BLOCK_TEXTS):
                 count = min(bulk_calls.BLOCK_TEXTS, number - first)
                 block = reads_index(bulk_calls.texts)(self._reader(), field, first, count)
-                yield from map(self._contents_of, block) if field == "raw" else block
+                for raw in block:
+                    if (text := _contents(raw) if field == "raw" else raw) is None:
+                        what = f"{raw:.40}... is stored as a document, without contents"
+                        raise CollectionError(f"{self.name}: {what}: {POSITIONS_REMEDY}")
+                    yield text
                 current.reach(first + count)
 
     @cached_property
@@ -262,13 +266,6 @@ class LuceneIndex:
             return "contents"
         raw = stored(self._reader(), "raw")
         return None if raw is None or _contents(raw) is None else "raw"
-
-    def _contents_of(self, raw: str) -> str:
-        if (text := _contents(raw)) is None:
-            raise CollectionError(
-                f"{self.name}: {raw:.40}... is stored as a document, without contents: {POSITIONS_REMEDY}"
-            )
-        return text
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
         """Yield postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
@@ -412,8 +409,6 @@ class BM25(_Retriever):
 
     Parameters
     ----------
-    index : LuceneIndex
-        The index to search.
     k : int, at least 1, default 1000
         Number of documents to retrieve.
     k1 : float, at least 0, default 0.9
@@ -445,8 +440,6 @@ class QueryLikelihood(_Retriever):
 
     Parameters
     ----------
-    index : LuceneIndex
-        The index to search.
     k : int, at least 1, default 1000
         Number of documents to retrieve.
     mu : float above 0, default 1000

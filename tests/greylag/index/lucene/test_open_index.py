@@ -171,10 +171,7 @@ def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded
     ("error", "parts"),
     [
         (URLError("no route to host"), ["typo cannot be downloaded", "no route to host"]),
-        (
-            ImportError("No module named 'pandas'", name="pandas"),
-            ["typo be looked up", "'pandas'", "pip install pandas"],
-        ),
+        (ImportError("No module named 'pandas'", name="pandas"), ["typo be looked up", "pip install pandas"]),
         (type("OpenAIError", (Exception,), {})("Missing"), ["typo be looked up", "OPENAI_API_KEY=none"]),
     ],
 )
