@@ -50,11 +50,8 @@ class Step:
 def step(what: str, total: int | None = None) -> Iterator[Step]:
     """Begin a step, such as "features", of so many items; inside another step, it is a phase of that."""
     outer = _bar.get()
-    if outer is not ...:
-        yield Step(what, total, outer, is_part=True)
-        return
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield Step(what, total, None, is_part=False)
+    if outer is not ... or sys.stderr is None or not sys.stderr.isatty():
+        yield Step(what, total, None if outer is ... else outer, is_part=True)
         return
     from tqdm import tqdm
 

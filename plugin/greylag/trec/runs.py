@@ -1,13 +1,8 @@
-"""Runs: six columns, ``qid Q0 docid rank score tag``.
-
-MS MARCO's form, ``qid docid rank``, is read as a run with the scores 1 / rank.
+"""Runs: six columns, ``qid Q0 docid rank score tag``, or MS MARCO's ``qid docid rank``.
 
 trec_eval ignores the ranks and the order of lines: it sorts the documents of a query by score, rounded to float32, and
 breaks ties by docid, descending. Reading a run applies that order, and writing a run adjusts scores to preserve the
 order of the rankings. Thus measures of a `Run` equal those that trec_eval computes from its file.
-
-A run may be larger than memory: `open_run` reads a query at a time, and `write_rankings` writes queries as they are
-ranked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The Java virtual machine: finding Java, starting the JVM once, and calling it from any thread.
 
-Only this package uses Java. If Pyserini has already started a JVM, that one is used. Pyserini itself is never
-imported: only its jar is needed, and importing it would require a Java module that many Java runtimes lack.
+If Pyserini has already started a JVM, that one is used.
 
 pyjnius is not thread-safe: looking up a method on an object stores the object in the method, which all threads share
 (pyjnius issue 563), so that one thread could call, or free, the object of another. Therefore only one thread at a time
