@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -45,12 +45,6 @@ def compile(context: typer.Context) -> None:
     service, for example.
     """
     unannounced()
-    for name, seconds in steps():
-        write_line(f"{seconds:6.1f} s  {name}")
-
-
-def steps() -> Iterator[tuple[str, float]]:
-    """Compile the loops of ranking; yield the name of each step and the seconds that it took."""
     # Numba compiles a function for the types of its arguments, and mapped arrays are read-only. So all is used
     # twice, on arrays of both kinds.
     index = PositionalIndex.from_texts(_TEXTS)
@@ -64,7 +58,7 @@ def steps() -> Iterator[tuple[str, float]]:
     for name, use in work:
         start = time.perf_counter()
         use()
-        yield name, time.perf_counter() - start
+        write_line(f"{time.perf_counter() - start:6.1f} s  {name}")
 
 
 def _passages() -> None:

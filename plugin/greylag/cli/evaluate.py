@@ -12,6 +12,7 @@ import typer
 from greylag.cli.options import (
     NAMED_FILES,
     Rule,
+    Runs,
     Shared,
     Teams,
     TheNames,
@@ -44,11 +45,6 @@ RULES = [
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
-Runs = Annotated[
-    list[str],
-    typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables."),
-    NAMED_FILES,
-]
 Judgements = Annotated[
     list[Path] | None,
     typer.Option(

@@ -131,6 +131,9 @@ VECTORS = typer.Option(
 )
 NAMED_FILES = Names(lambda text: [str(named_file(text)[1])])
 """Marks texts that `named_file` reads."""
+Runs = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables."), NAMED_FILES
+]
 TheNames = Annotated[
     Naming, typer.Option("--names", help="Name runs by path or, where these differ, by file without .run, or by tag.")
 ]

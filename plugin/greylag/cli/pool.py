@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import NAMED_FILES, Shared, Teams, TheNames
+from greylag.cli.options import Runs, Shared, Teams, TheNames
 from greylag.cli.terminal import write_line
 from greylag.evaluation.pooling import pool_runs
 from greylag.reports.names import name_files
@@ -17,9 +17,7 @@ from greylag.trec.runs import RunParts
 
 def pool(
     context: typer.Context,
-    runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name."), NAMED_FILES
-    ],
+    runs: Runs,
     out: Annotated[Path, typer.Option("--out", help="File to write: a line QID DOCID for each document to judge.")],
     depth: Annotated[int, typer.Option("--depth", min=1, help="Documents per topic of each run or team.")] = 100,
     teams: Teams = None,

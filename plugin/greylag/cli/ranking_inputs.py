@@ -107,10 +107,7 @@ def first_rankings(
     union: bool | None,
     queries: Container[str] | None = None,
 ) -> FirstStage:
-    """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None.
-
-    `queries` are those that have a vector, if each needs one.
-    """
+    """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None."""
     opened = [shared.open_run(path, topics) for _, path in runs]
     before = [run.tag for run in opened]
     if fused:

@@ -94,15 +94,13 @@ class DiversifierChoice:
             counts = ["", ""] if gain is None else [str(gain.wins), str(gain.losses)]
             chosen = " ".join(f"{weight:g}" for weight in sorted(set(self.weights.get(name, ()))))
             rows.append([name, value, *_shown(gain, p=True), *counts, relevance, *_shown(cost), chosen])
-        return "\n".join([*aligned(rows), "", *self._notes(), "", *self.advice()]) + "\n"
-
-    def _notes(self) -> list[str]:
-        queries = len(self.scores[NONE].qids)
-        return [
-            f"Means over {queries} judged queries, each ranked with the weight that is best on the other folds.",
+        notes = [
+            f"Means over {len(self.scores[NONE].qids)} judged queries, each ranked with the weight that is best on the "
+            "other folds.",
             f"diff, better, worse: from {NONE}. Intervals and p by {self.measure} are of all methods at once (max-t); "
             f"* below {SIGNIFICANCE_LEVEL}. Those of {CHOSEN}, and intervals by {self.cost}, are of one t-test.",
         ]
+        return "\n".join([*aligned(rows), "", *notes, "", *self.advice()]) + "\n"
 
     def advice(self) -> list[str]:
         """Recommend a diversifier in a few lines, with the uncertainty."""
@@ -188,7 +186,9 @@ def choose_diversifier(
             runs = [_learned(step, first, qrels, test_qids, index, k, n_jobs)]
         else:
             sized = k == 20 or "k" in dict(step.options) or "k" not in stage_parameters(step.stage)
-            stages = alternatives(step if sized else step.adding(k=k))
+            given, strength = step if sized else step.adding(k=k), step.stage.strength
+            tuned = strength is not None and strength not in dict(step.options)
+            stages = [(w, given.adding(**{str(strength): w})) for w in TRIED_WEIGHTS] if tuned else [(None, given)]
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         # Per alternative: whoever uses the method runs one of them.
         seconds = (perf_counter() - start) / len(first) / len(stages)
@@ -262,14 +262,6 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
         if stage.diversifies and needed <= have:
             steps.append(StageStep(name))
     return steps
-
-
-def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
-    """Return the stage with each of its strengths; unchanged if it has none, or has one already."""
-    strength = step.stage.strength
-    if strength is None or strength in dict(step.options):
-        return [(None, step)]
-    return [(value, step.adding(**{strength: value})) for value in TRIED_WEIGHTS]
 
 
 def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.core.checks import check_non_negative
 from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
 from greylag.greedy import ModularGain
 from greylag.ranking import Ranking
 
@@ -30,8 +30,7 @@ class RandomOrder(GreedyStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.seed < 0:
-            raise ParameterError(f"seed must be at least 0, not {self.seed}")
+        check_non_negative(seed=self.seed)
 
     def gain(self, candidates: Ranking) -> ModularGain:
         """Draw a random worth for each document."""

@@ -24,8 +24,6 @@ C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""
 
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
-OUTCOME = ("mean_angle", "objective", "gap", "converged")
-"""The attributes of a learner's result that models and messages show, where it has them."""
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
 
@@ -149,11 +147,8 @@ class FittedDiversity:
         where = "of them" if set(self.validation) <= set(self.queries) else "more"
         validated = f", C chosen on {len(self.validation)} {where}" if self.validation else ""
         members = [f"{len(self.model.weights)} models"] if len(self.model.weights) > 1 else []
-        outcome = [
-            f"{name.replace('_', ' ')} {value:.6g}"
-            for name, value in _outcome(self.solution).items()
-            if name != "converged"
-        ]
+        found = {name: value for name, value in _outcome(self.solution).items() if name != "converged"}
+        outcome = [f"{name.replace('_', ' ')} {value:.6g}" for name, value in found.items()]
         trained = f"{len(self.queries)} queries{validated}: C {self.learner.C:g}"
         return ", ".join([trained, *members, *outcome])
 
@@ -219,4 +214,6 @@ def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example
 
 
 def _outcome(solution: Any) -> dict[str, Any]:
-    return {name: getattr(solution, name) for name in OUTCOME if hasattr(solution, name)}
+    """Return the attributes of a learner's result that models and messages show, where it has them."""
+    names = ("mean_angle", "objective", "gap", "converged")
+    return {name: getattr(solution, name) for name in names if hasattr(solution, name)}

@@ -106,10 +106,8 @@ def bar_figure(
     data: Table | None = None,
     span: Iterable[float] = (),
 ) -> Figure:
-    """Draw bars of queries from 0, in two colours, with names and values under the mouse; panels one below another.
-
-    Bars of 0 are counted and left out. All panels have one scale, with room for the values of `span`.
-    """
+    """Draw bars of queries from 0, in two colours, with names and values under the mouse; panels one below another."""
+    # Of all panels, which share their scale, with room for the values of `span`.
     every = [0.0, *span, *(value for bars in panels.values() for _, value, _ in bars)]
     marks = ticks(min(every), max(every), outward=True)
     y = _scale(marks[0][0], marks[-1][0], HEIGHT - BELOW, TOP + 8)
@@ -134,10 +132,7 @@ def bar_figure(
 
 
 def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float, int]]) -> Figure:
-    """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0.
-
-    Each is coloured by a direction: 1 if it is shown to be better, -1 if worse, else 0.
-    """
+    """Draw values with intervals (value, low, high, and 1 if shown to be better, -1 if worse), and a line at 0."""
     # Names stand at the left, so the longest decides the width.
     left = 16 + math.ceil(LETTER * max(map(len, intervals)))
     width, height = max(WIDE, left + WIDE // 2), ROW * len(intervals)

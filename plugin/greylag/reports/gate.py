@@ -82,12 +82,7 @@ def parse_fail_if(fail_if: str | float, baselines: Sequence[str]) -> str | float
 
 
 def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, fail_if: str | float) -> Gate:
-    """Check each run against each baseline of the tests, on each part of the topics.
-
-    A check fails by the rule "lower" if the run's mean is lower than the baseline's, and by "worse" if it is shown to
-    be by the test, one-sided. By a margin, it fails if the mean is not shown to be above the baseline's minus the
-    margin: `equivalence_test` with the alternative "greater". p is corrected over all checks.
-    """
+    """Check each run against each baseline of the tests, on each part of the topics; `compare` has the rules."""
     checks, compared = list[Check](), [c for c in tests.comparisons if c.run not in tests.baselines]
     for topics, scores in parts.items():
         for c in compared:

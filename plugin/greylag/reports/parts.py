@@ -35,10 +35,7 @@ def joint_means(tested: Tested) -> Table:
 
 
 def paper_table(tested: Tested) -> Table:
-    """Make the table of a paper: the best of each column in bold, with signs of baselines that runs are better than.
-
-    Columns are measures or, of several collections, these, with a heading for each measure.
-    """
+    """Make the table of a paper, of measures or, with a heading for each of these, of several collections."""
     runs, measures = runs_and_measures(tested)
     scores, tests = next(iter(tested.values()))
     columns, labels = _columns(tested, signed=True), short_names(runs)

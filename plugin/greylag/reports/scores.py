@@ -60,10 +60,7 @@ def method_names(scores: Mapping[str, Scores], significance: Significance | None
 
 
 def means_table(scores: Mapping[str, Scores], significance: Significance | None, lettered: bool) -> Table:
-    """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared.
-
-    If `lettered`, the letters of the groups are columns, too.
-    """
+    """Tabulate means, best first with ranks if all pairs are compared, with columns of their letters if `lettered`."""
     measures, pairs = next(iter(scores.values())).measures, significance is not None and significance.all_pairs
     columns, marks = means_columns(scores, significance), marks_of(scores, significance) if pairs and lettered else {}
     rows = list[Row]()
@@ -101,10 +98,7 @@ def means_column(measure: Measure, means: Mapping[str, float], marks: Mapping[st
 def marks_of(
     scores: Mapping[str, Scores], significance: Significance | None, *, signed: bool = False
 ) -> dict[tuple[str, Measure], str]:
-    """Mark means by run and measure: with the letters of groups or of beaten baselines, or a star for a single one.
-
-    Letters after a minus, or if `signed` the star, are those of baselines that the run is worse than.
-    """
+    """Mark means by letters of groups or of beaten baselines, and by a minus before others; of one, by a star."""
     if significance is None:
         return {}
     if significance.all_pairs:
