@@ -76,7 +76,7 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
     selected_texts: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()
     for record in (_Record(file, *line) for file in _files(path) for line in read_json_lines(file)):
-        docid = record.name(documents.id)
+        docid = record.as_name(documents.id, record.field(documents.id))
         if docid in selected_texts:
             raise record.fault(f"duplicate id {docid!r}")
         names = record.names(documents.label)
@@ -119,14 +119,11 @@ class _Record:
             raise self.fault(f"{field} must be a string, got {value!r:.60}")
         return value
 
-    def name(self, field: str) -> str:
-        return self._as_name(field, self.field(field))
-
     def names(self, field: str) -> list[str]:
         value = self.field(field)
-        return [self._as_name(field, each) for each in (value if isinstance(value, list) else [value])]
+        return [self.as_name(field, each) for each in (value if isinstance(value, list) else [value])]
 
-    def _as_name(self, field: str, value: Any) -> str:
+    def as_name(self, field: str, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.fault(f"{field} must be a string or a number, got {value!r:.60}")
         return str(value)

@@ -88,15 +88,8 @@ def manifold_ranking(
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
     """Return the vector y, shape (n,), with the confidence of each query in its row and 0 elsewhere.
 
-    Parameters
-    ----------
-    n : int
-        The number of points.
-    queries : int or array-like of int
-        One or more distinct rows in 0, ..., n - 1.
-    confidences : array-like of float, optional
-        A weight for each query, non-negative and not all 0; only their proportions affect the ranking. By default, 1
-        for each.
+    Queries are one or more distinct rows in 0, ..., n - 1. Confidences are non-negative, not all 0, and by default all
+    1; only their proportions affect the ranking.
     """
     rows = np.atleast_1d(np.asarray(queries))
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":

@@ -209,39 +209,26 @@ class CollectionSettings(Experiment):
 
 @dataclass(frozen=True)
 class OpenCollection:
-    """An open test collection.
-
-    Parameters
-    ----------
-    lucene : LuceneIndex or PositionalIndex
-        The index that is searched; `index` itself where Java is missing.
-    index : PositionalIndex
-    topics : dict of qid to text
-    qrels : Qrels
-    first : Run
-        The rankings of the first stage.
-    query_form : QueryForm
-        The shortening of topics to queries.
-    texts : callable, default knows none
-        From docids to the texts of documents; none if the index does not store them.
-    tested : tuple of str, default ()
-        The topics that the results are of.
-    sources : tuple of Run, default ()
-        The rankings that `first` is the union of, or `first` alone.
-    subtopics : SubtopicQrels, default {}
-        The judgements by subtopic, if the study has any.
-    """
+    """An open test collection."""
 
     lucene: LuceneIndex | PositionalIndex
+    """The index that is searched; `index` itself where Java is missing."""
     index: PositionalIndex
     topics: dict[str, str]
+    """Texts by qid."""
     qrels: Qrels
     first: Run
+    """The rankings of the first stage."""
     query_form: QueryForm
+    """The shortening of topics to queries."""
     texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
+    """From docids to the texts of documents; none if the index does not store them."""
     tested: tuple[str, ...] = ()
+    """The topics that the results are of."""
     sources: tuple[Run, ...] = ()
+    """The rankings that `first` is the union of, or `first` alone."""
     subtopics: SubtopicQrels = field(default_factory=dict)
+    """The judgements by subtopic, if the study has any."""
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
@@ -300,16 +287,8 @@ def open_index(
 ) -> LuceneIndex:
     """Open the index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
-    Only an index that a study built is ever replaced.
-
-    Parameters
-    ----------
-    docs : Path or str
-        A file or folder, or ``irds:NAME``.
-    form : str or None
-        The collection class, as for `build_index`.
-    fields, language
-        As for `build_index`.
+    Only an index that a study built is ever replaced. Documents are a file or folder, or ``irds:NAME``; `form` is their
+    collection class. The others are as for `build_index`.
 
     Raises
     ------

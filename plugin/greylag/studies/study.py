@@ -36,21 +36,14 @@ WORK = ".greylag-work"
 
 @dataclass(frozen=True)
 class Context:
-    """Where a study runs.
-
-    Parameters
-    ----------
-    folder : Path
-        The study's output folder. Until the study is finished, only its index is written there.
-    n_jobs : int, optional
-        Number of workers; -1 for one per core. Results do not depend on it.
-    progress : callable, default prints nothing
-        Called with one line for each finished step.
-    """
+    """Where a study runs."""
 
     folder: Path
+    """The study's output folder. Until the study is finished, only its index is written there."""
     n_jobs: int | None = None
+    """Number of workers; -1 for one per core. Results do not depend on it."""
     progress: Progress = lambda line: None
+    """Called with one line for each finished step; prints nothing by default."""
     seconds: dict[str, float] = field(default_factory=dict, init=False, compare=False)
 
     @contextmanager
@@ -91,24 +84,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Study(Generic[S, T]):
-    """A study.
-
-    Parameters
-    ----------
-    settings : type
-        A subclass of `Experiment` with the study's fields of an experiment file.
-    open : callable
-        From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
-    run : callable
-        From settings, what was opened, and context to an `Outcome`. Writes nothing.
-    evaluates : bool, default False
-        Whether the outcome has an evaluation.
-    """
+    """A study."""
 
     settings: type[S]
+    """A subclass of `Experiment` with the study's fields of an experiment file."""
     open: Callable[[S, Context], T]
+    """From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data."""
     run: Callable[[S, T, Context], Outcome]
+    """From settings, what was opened, and context to an `Outcome`. Writes nothing."""
     evaluates: bool = False
+    """Whether the outcome has an evaluation."""
 
     def __call__(
         self,
@@ -118,16 +103,9 @@ class Study(Generic[S, T]):
         n_jobs: int | None = None,
         progress: Progress = lambda line: None,
     ) -> Outcome:
-        """Run the study, and return its outcome. Nothing is written but its index.
+        """Run the study with settings of `load`, and return its outcome. Nothing is written but its index.
 
-        Parameters
-        ----------
-        settings : Experiment
-            As `load` returns them.
-        folder : path, default runs/NAME
-            The folder of the index, as for ``greylag experiment --out``.
-        n_jobs, progress
-            See `Context`.
+        The folder is that of ``greylag experiment --out``, by default runs/NAME; for the others see `Context`.
         """
         context = Context(Path(folder or Path("runs") / settings.name), n_jobs, progress)
         with alone(context.folder / WORK):

@@ -26,15 +26,8 @@ def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool 
     """Tabulate the share of each feature in the model of each fold, the most frequent features first.
 
     A share is the weight times the feature's spread, the standard deviation of its values within a training query, in
-    per cent of the sum of these sizes over the features. Models that do not know the spreads show weights.
-
-    Parameters
-    ----------
-    caption : str
-    models : sequence of RankingModel
-        One for each fold.
-    ordered : bool, default True
-        Whether the order of a model's features is that of their selection, and is shown.
+    per cent of the sum of these sizes over the features. Models that do not know the spreads show weights. `ordered`
+    says that the order of a model's features is that of their selection, and is shown.
     """
     cells: dict[str, dict[int, str]] = {}
     for fold, model in enumerate(models):

@@ -222,10 +222,6 @@ def effectiveness(findings: Findings) -> str:
     """Return the systems compared, the queries, and the number of significant comparisons."""
     settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
     stage = settings.first_stage
-    name = stage.search.name.replace("ql", "LM").upper()
-    parameters = ", ".join(
-        [name, *(f"{key.replace('_', ' ')} {value:g}" for key, value in stage.search.parameters.items())]
-    )
     judged = len(next(iter(findings.scores.values())).qids)
     tested = (
         f"{judged} judged queries in {len(findings.folds)} folds, each ranked by models trained on the other folds"
@@ -237,8 +233,8 @@ def effectiveness(findings: Findings) -> str:
     after = sum(comparison.corrected_p < SIGNIFICANCE_LEVEL for comparison in compared)
     return (
         f"{settings.collection.docs}: {n_documents} documents; {tested}. All systems rerank the first stage "
-        f"({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
-        f"features. Everything that is tuned, learned or chosen is based on training queries alone, by "
+        f"({', '.join(stage.model)}, at most {stage.hits} documents per query) and are linear models over the same "
+        f"kinds of features. Everything that is tuned, learned or chosen is based on training queries alone, by "
         f"{settings.training.objective}.\n\n{_TEXTS['systems']}\n\nOf {len(compared)} comparisons of a learned "
         f"system with a hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's "
         "correction."

@@ -119,7 +119,9 @@ def areas_on_graph(
         W: AffinityGraph = np.where(connecting(distances), products, 0.0)
     else:
         W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
-    f = spread(W, queries.ravel(), settings.alpha)
+    # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
+    dense = W if isinstance(W, np.ndarray) else W.toarray()
+    f = rank(dense, query_columns(len(dense), queries.ravel()), alpha=settings.alpha, solver="direct")
     by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
     root = np.sqrt(degrees(W))[:, np.newaxis]
     return _areas(f, groups, queries), _areas(f / root, groups, queries), _areas(f * root, groups, queries), by_step
@@ -137,13 +139,6 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
     frequencies.data *= counted[frequencies.indices]
     frequencies.eliminate_zeros()
     return index.weigh_tfidf(frequencies)
-
-
-def spread(W: AffinityGraph, queries: IntArray, alpha: float) -> FloatArray:
-    """Compute f* for each query, shape (n, queries)."""
-    # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
-    dense = W if isinstance(W, np.ndarray) else W.toarray()
-    return rank(dense, query_columns(len(dense), queries), alpha=alpha, solver="direct")
 
 
 def _areas(scores: FloatArray, groups: NDArray[np.str_], queries: IntArray) -> FloatArray:

@@ -152,12 +152,6 @@ def test_a_collection_without_terms():
     assert result == Ranking("q", "cat", ("a", "b"), np.array([0.25, 0]))
 
 
-def test_alpha_0_with_scores_keeps_the_order():
-    texts = collection(1, 30)
-    ranking = Ranking("q", "cat", tuple(texts), np.linspace(3, 1, 30))
-    assert ManifoldRanker(PositionalIndex.from_texts(texts), alpha=0.0)(ranking).docids == ranking.docids
-
-
 def test_equal_documents_stay_in_their_order():
     texts = {f"d{i}": text for i, text in enumerate(["cat dog pig", "cow hen", "dog cat pig", "pig hen cat"] * 5)}
     index = PositionalIndex.from_texts(texts)
