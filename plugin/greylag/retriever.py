@@ -177,8 +177,7 @@ class HybridRetriever:
 
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
-        scores = self._scores(query, where)
-        candidates = Ranking.sort("query", scores.query.text, scores.docids, scores.bm25)
+        candidates = self._scores(query, where).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
     def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:

@@ -11,8 +11,10 @@ from greylag.diversity import GroupLimit, NearDuplicates
 from greylag.errors import FormatError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.vectors import ArrayVectors
+from greylag.rankers import explain
 from greylag.ranking import Query, Ranking
 from greylag.recipes import HybridSearch
+from greylag.recipes.general import general_model_for
 from greylag.retriever import HybridRetriever
 from tests.refusals import refuses
 
@@ -61,6 +63,24 @@ def test_is_hybrid_search_with_all_scores(query):
             assert broken_down.score == pytest.approx(passage.general, abs=1e-9)
             assert sum(share.contribution for share in broken_down.features) == pytest.approx(passage.general, abs=1e-9)
     assert RETRIEVER.search(query, 3) == found[:3]
+
+
+@pytest.mark.parametrize("where", [None, lambda fields: fields["n"] % 5])
+def test_explains_the_scores_of_more_candidates_than_features_read(where):
+    """Many candidates have none of the query's words; of these ties, features read those within the best 100."""
+    random = np.random.default_rng(3)
+    texts = [" ".join(random.choice(WORDS, random.integers(4, 15))) for _ in range(300)]
+    retriever = HybridRetriever([{"text": text, "n": n} for n, text in enumerate(texts)], encode)
+    found = retriever.search("goose", 300, where=where)
+    assert len(found) > 120
+    for passage in found:
+        assert retriever.explain("goose", passage.doc_id, where=where).score == passage.general
+    index = PositionalIndex.from_texts({str(n): text for n, text in enumerate(texts)})
+    vectors = ArrayVectors([*map(str, range(300))], encode(texts), lambda text: encode([text])[0])
+    scores = HybridSearch(index, vectors, k=100).scores(Query("q", "goose"))
+    for place, docid in enumerate(scores.docids[::9]):
+        shares = explain(general_model_for(index), index, scores.candidates, docid).features
+        assert sum(share.contribution for share in shares) == pytest.approx(scores.general[9 * place], abs=1e-9)
 
 
 def test_passages_in_any_form():

@@ -34,6 +34,7 @@ class HybridScores:
     cosines: FloatArray  # with the query; NaN without a vector
     scores: FloatArray  # which rank
     weight: float  # that a cosine is multiplied by
+    candidates: Ranking  # in the order in which the general model scored them, which decides what features see
 
     def ranking(self) -> Ranking:
         """Return the candidates as a ranking."""
@@ -126,5 +127,5 @@ class HybridSearch(Source):
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
         return HybridScores(
-            query, ranked, candidates.scores[order], general[order], cosines[order], scores[order], weight
+            query, ranked, candidates.scores[order], general[order], cosines[order], scores[order], weight, candidates
         )
