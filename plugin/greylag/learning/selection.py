@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, Self
 
@@ -65,8 +64,7 @@ class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    `fit` uses only whether a value is above 0; `transform` keeps the values. Only pairs of a selected word and a
-    candidate are counted, within the documents of the selected word.
+    `fit` uses only whether a value is above 0; `transform` keeps the values.
 
     At a low lambda, a word that never occurs with a selected one scores higher (0 or slightly above) than an
     informative but redundant one, even if its own gain is 0. `preselect` excludes such words.
@@ -145,11 +143,6 @@ class Occurrences:
     classes: IntArray  # shape (N,), from 0
     class_sizes: IntArray  # shape (n_classes,): the number of documents in each class
 
-    @cached_property
-    def by_word(self) -> Any:
-        """X by columns."""
-        return self.X.tocsc()
-
     def class_counts(self, documents: IntArray | slice = slice(None)) -> IntArray:
         """Count the `documents` of each class that contain each word, shape (n_classes, V)."""
         X, shape = self.X[documents], (len(self.class_sizes), self.X.shape[1])
@@ -177,6 +170,7 @@ class MarginalInformation:
 
     def __init__(self, words: Occurrences, gain: FloatArray, relevance_weight: float) -> None:
         self.words, self.gain, self.relevance_weight = words, gain, relevance_weight
+        self.by_word = words.X.tocsc()
         self.redundancy = np.zeros_like(gain)
 
     def gains(self) -> FloatArray:
@@ -186,8 +180,8 @@ class MarginalInformation:
 
     def add(self, candidate: int) -> None:
         """Select a word, and count its pairs in the documents that contain it."""
-        first, end = self.words.by_word.indptr[candidate : candidate + 2]
-        with_word = self.words.class_counts(self.words.by_word.indices[first:end])
+        first, end = self.by_word.indptr[candidate : candidate + 2]
+        with_word = self.words.class_counts(self.by_word.indices[first:end])
         self.redundancy = np.maximum(self.redundancy, gain_of_events(with_word, self.words.class_sizes))
 
 

@@ -233,18 +233,14 @@ class EstimatorRanker(Stage):
 
     A classifier ranks by `decision_function` if it has two classes and this function, else by the expected label, the
     sum over labels c of c P(c | document) from `predict_proba`; all others by `predict`. A document outside the index
-    is given the lowest prediction of the query's other documents, or 0 if there are none.
+    is given the lowest prediction of the query's other documents, or 0 if there are none. `ModelError` if the estimator
+    is not fitted, does not give one finite score for each document, or has labels that are not numbers.
 
     Parameters
     ----------
     estimator : object with `predict`
         Fitted on the extractor's features, in the same order, such as `X`, `y` and `groups` of a `RankingData`.
     extractor : FeatureExtractor
-
-    Raises
-    ------
-    ModelError
-        If it is not fitted, does not give one finite score for each document, or has labels that are not numbers.
     """
 
     estimator: Any

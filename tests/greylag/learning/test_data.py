@@ -292,14 +292,6 @@ def test_redundant_features_give_way_to_another_kind():
     assert "second" in MMRPreselection(3, relevance_weight=0.5).select(data).names
 
 
-def test_trivial_and_duplicate_features_are_no_candidates():
-    data = planted()
-    twin = np.column_stack([data.features, 3 * data.features[:, 1] + 2, np.ones(len(data.docids))])
-    doubled = replace(data, specs=(*data.specs, "twin", "flat"), features=twin)
-    assert MMRPreselection(6).select(doubled).names == data.names
-    assert MMRPreselection(3).select(doubled).names == MMRPreselection(3).select(data).names
-
-
 def test_where_nothing_tells_features_apart_all_are_kept():
     data = planted()
     assert MMRPreselection(6).select(data).names == data.names

@@ -60,14 +60,6 @@ def test_each_round_raises_the_training_score_and_reports_it(name, retrain):
     assert selection.training_scores[-1] == pytest.approx(np.mean(objective.evaluate(data, scores)), abs=1e-12)
 
 
-def test_the_first_round_takes_the_best_single_feature():
-    data = random_data(5, queries=10, documents=30, features=6)
-    single = [max(np.mean(AP.evaluate(data, s * column)) for s in (1, -1)) for column in data.columns]
-    selection = GreedySelection(AP, max_features=1).fit(data)
-    assert selection.columns == (int(np.argmax(single)),)
-    assert selection.training_scores[0] == pytest.approx(max(single), abs=1e-12)
-
-
 def test_retraining_does_not_lower_the_training_score():
     for seed in range(5):
         data = random_data(seed, queries=10, documents=30, features=6)

@@ -91,16 +91,6 @@ def test_a_constant_first_stage_has_no_part_and_its_scale_does_not_count():
     assert GeneralRanker(INDEX)(shifted).docids == GeneralRanker(INDEX)(ranking).docids
 
 
-def test_documents_that_the_index_lacks_keep_their_ranks_and_change_no_others():
-    known = ranked("w1x w2x", 20)
-    docids = [docid for pair in zip(known.docids, (f"unknown{i}" for i in range(20)), strict=True) for docid in pair]
-    mixed = GeneralRanker(INDEX)(Ranking("q", known.query, tuple(docids), np.linspace(9.0, 1.0, 40)))
-    assert mixed.docids[1::2] == tuple(docids[1::2])
-    alone = Ranking("q", known.query, known.docids, np.linspace(9.0, 1.0, 40)[::2])
-    assert mixed.docids[::2] == GeneralRanker(INDEX)(alone).docids
-    assert GeneralRanker(INDEX)(Ranking("q", "w1x", ("x", "y"), np.array([2.0, 1.0]))).docids == ("x", "y")
-
-
 def test_an_empty_document_has_finite_scores_and_comes_last():
     texts = {"a": "heat transfer", "empty": "", "b": "cold slabs", "c": "heat"}
     ranking = Ranking("q", "heat", ("a", "b", "empty", "c"), np.array([2.0, 1.0, 1.0, 0.5]))
@@ -113,12 +103,6 @@ def test_equal_documents_keep_the_incoming_order():
     texts = {f"d{i}": "heat transfer in slabs" for i in range(5)}
     ranking = Ranking("q", "heat", ("d3", "d1", "d4", "d0", "d2"), np.ones(5))
     assert GeneralRanker(PositionalIndex.from_texts(texts))(ranking).docids == ranking.docids
-
-
-def test_a_query_is_ranked_alone_as_in_a_batch():
-    rankings = [ranked("w1x w2x"), Ranking("r", "w2x", ("d3", "d4", "d5"), np.array([3.0, 2.0, 1.0]))]
-    batch = GeneralRanker(INDEX).run(rankings)
-    assert [batch["q"], batch["r"]] == [GeneralRanker(INDEX)(ranking) for ranking in rankings]
 
 
 FEATURES = parse_features("score@z,FI/term/early@z,document:length@z")

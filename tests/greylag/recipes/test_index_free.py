@@ -6,7 +6,6 @@ Tests `index_free`, `source_gains`, `greylag.features.column`.
 import logging
 import pickle
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 
 from greylag import Ranking, Run, train, write_run
 from greylag.errors import ModelError, ParameterError
-from greylag.evaluation import evaluate
 from greylag.evaluation.folds import split_folds, without
 from greylag.features import FeatureExtractor
 from greylag.features.column import Column
@@ -26,9 +24,7 @@ from greylag.learning import (
     GreedySelection,
     ListwiseRegression,
     RankingData,
-    read_features,
     training_data,
-    write_features,
 )
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.learning.linesearch import Objective
@@ -38,7 +34,6 @@ from greylag.recipes.index_free import FIRST_STAGE, with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import sources
 from greylag.runtime.encoding import decode, encode
-from tests.greylag.learning.samples import random_data
 from tests.refusals import refuses
 
 NDCG = Objective("nDCG", 10)
@@ -196,14 +191,8 @@ def test_columns_other_than_the_model_s_are_refused():
 
 def test_too_few_topics():
     data = listed(queries=2)
-    for learner in (ListwiseRegression("AP"), Automatic("AP")):
-        recipe = IndexFreeRecipe.of_data(data, learner)
-        refuses(
-            partial(train, listed_run(data, "x"), listed_grades(data), None, recipe),
-            ParameterError,
-            "2 topics|too few",
-            "|",
-        )
+    recipe = IndexFreeRecipe.of_data(data, Automatic("AP"))
+    refuses(lambda: train(listed_run(data, "x"), listed_grades(data), None, recipe), ParameterError, "2 topics too few")
     data = listed(queries=8)
     for learner in (ListwiseRegression("AP"), Automatic("AP", folds=3)):
         recipe = IndexFreeRecipe.of_data(data, learner)
@@ -334,16 +323,3 @@ def test_runs_that_cannot_be_learned_from(tmp_path, caplog):
     flat = Run(tuple(Ranking(r.qid, "", r.docids, np.ones(len(r))) for r in first.rankings), "flat")
     assert {str(feature.base) for feature in learned("good.run", first=flat).features} == {f"run:{good}"}
     assert "its scores and ranks are left out" in caplog.text
-
-
-def test_a_file_that_was_read_makes_the_same_model(tmp_path):
-    data = random_data(3, queries=8, documents=20)
-    rows = [(Ranking(qid, "", data.docids[a:b], np.zeros(b - a)), data.X[a:b]) for qid, (a, b) in data.spans.items()]
-    write_features(tmp_path / "f.txt", data.names, rows, listed_grades(data))
-    read = read_features(tmp_path / "f.txt")
-    model = train_on_data(read, ListwiseRegression("AP"))
-    assert [str(feature) for feature in model.features] == ["column:f0", "column:f1", "column:f2"]
-    run = rank(model, read)
-    scores = evaluate(run, listed_grades(read), ["AP"])
-    expected = Objective("AP").evaluate(read, ListwiseRegression("AP").fit(read).predict(read))
-    np.testing.assert_allclose(scores.values[:, 0], expected, atol=1e-12)

@@ -3,7 +3,6 @@
 Tests `greylag.rankers.model` and `greylag.rankers.stages`.
 """
 
-import json
 from dataclasses import replace
 from inspect import signature
 
@@ -39,28 +38,6 @@ from greylag.recipes.baselines import values_at_ends
 from tests.greylag.diversity import samples
 from tests.greylag.learning.samples import collection, rankings, trained
 from tests.refusals import refuses
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"kind": "tea"}, "not a greylag linear model"),
-        ({"schema": 99}, "schema 99"),
-        ({"features": [{"feature": "SD/what/LM", "weight": 1.0, "training_score": None}]}, "cliques is 'what'"),
-        ({"features": [{"feature": "FI/term/LM", "weight": float("nan"), "training_score": None}]}, "finite"),
-        ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
-        ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
-        ({"query_form": {"first_sentence": 1}}, "needs first_sentence and stop_words"),
-        ({"query_form": []}, "dictionary"),
-        ({"parameters": {"nu": 1.0}}, "nu"),
-        ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
-    ],
-)
-def test_loading_rejects_invalid_content(tmp_path, change, reason):
-    path = tmp_path / "model.json"
-    RankingModel((FeatureSpec("FI", "term", "LM"),), (1.0,)).save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    refuses(lambda: RankingModel.load(path), ModelError, f"{path}|{reason}", "|")
 
 
 @pytest.mark.parametrize(("profile", "matched"), [("indri", 2), ("galago", 2), ("inquery", 1)])

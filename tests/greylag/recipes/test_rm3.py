@@ -15,8 +15,3 @@ def test_the_model_is_the_tuned_baseline_of_the_automatic_choice():
     assert "RM3 with k1, b, fb_docs, fb_terms, original_weight tuned on 8 queries" in fitted.model.summary()
     assert str(fitted).endswith(f", original_weight {tuned.original_weight:g}")
     assert fitted.ends["original_weight"] == (0.3, 0.7)
-
-
-def test_beyond_the_ends_of_the_domain_there_is_nothing_to_try():
-    alone = RM3Recipe(grid={**GRID, "original_weight": (0.0, 1.0)}).fit(RANKINGS, QRELS, INDEX)
-    assert "original_weight" not in alone.ends

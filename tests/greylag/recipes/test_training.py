@@ -216,15 +216,6 @@ def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modellin
     )
 
 
-def test_provenance_has_the_queries_that_were_tuned_on():
-    first, *others = (ranking.qid for ranking in RANKED)
-    recipe = BaselineRecipe(BM25, grid=TUNED)
-    assert recipe.fit(RANKED, QRELS, INDEX).queries == (first, *others)
-    known = {**QRELS, first: dict.fromkeys(QRELS[first], 0)}
-    fitted = recipe.fit(RANKED, known, INDEX)
-    assert [*fitted.queries] == fitted.model.provenance["queries"] == others
-
-
 def test_values_at_an_end_of_the_grid():
     grid = {"mu": (1.0, 5.0, 9.0), "k1": (0.5,), "b": (0.1, 0.5)}
     recipe = BaselineRecipe(BM25, grid=grid)

@@ -56,7 +56,8 @@ class CoulombProblem:
         if self.assignment == "all":
             return np.ones_like(before)
         if self.assignment == "stochastic":
-            return draw_examples(len(before), before.shape[1], rng)
+            drawn = rng.integers(before.shape[1], size=len(before))
+            return np.asarray(np.arange(before.shape[1]) == drawn[:, None], dtype=np.float64)
         if self.assignment == "best":
             return best_shares(self._losses(weights), before, rng)
         cumulated = sampling_shares(self._losses(weights)).cumsum(axis=0)
@@ -122,11 +123,6 @@ def sampling_shares(losses: FloatArray) -> FloatArray:
     totals = losses.sum(axis=0)
     normalised = np.divide(losses, totals, out=np.full_like(losses, 1.0 / members), where=totals > 0)
     return np.asarray((1.0 - normalised) / (members - 1))
-
-
-def draw_examples(members: int, n: int, rng: np.random.Generator) -> FloatArray:
-    """Draw one of n examples for each member; shape (M, n), 0 or 1."""
-    return np.asarray(np.arange(n) == rng.integers(n, size=members)[:, None], dtype=np.float64)
 
 
 def member_costs(shares: FloatArray, C: float) -> FloatArray:
