@@ -16,7 +16,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.index.words import CollectionWords, PlacedWords
+from greylag.index.words import CollectionWords
 from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
 from greylag.runtime.compilation import unannounced
@@ -87,9 +87,8 @@ def _read_only(index: PositionalIndex) -> PositionalIndex:
     """Make the arrays of an index read-only, as if mapped from files."""
     (part,), words = index.parts, index.words
     assert words is not None
-    shard, (placed,) = _locked(part.shard), words.parts
-    placed_words = PlacedWords(placed.first, _locked(placed.words))
-    return PositionalIndex.of_shard(shard, index.analyze, lambda: CollectionWords((placed_words,)))
+    locked = CollectionWords(tuple(map(_locked, words.parts)))
+    return PositionalIndex.of_shard(_locked(part.shard), index.analyze, lambda: locked)
 
 
 def _locked(tables: Any) -> Any:

@@ -14,7 +14,7 @@ from greylag.index.merge import merge, parts_of
 from greylag.index.multilingual import AS_LUCENE, analysis_of
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
-from greylag.index.words import CollectionWords, PlacedWords, Words
+from greylag.index.words import CollectionWords, Words
 from greylag.ranking import IntArray
 
 
@@ -51,4 +51,4 @@ def _words(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWor
     """Return the words of both; None if the collection's are not known."""
     if background.words is None:
         return None
-    return CollectionWords((*background.words.parts, PlacedWords(background.n_documents, Words.of(texts))))
+    return CollectionWords((*background.words.parts, Words.of(texts)))

@@ -20,7 +20,7 @@ from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
-from greylag.index.words import WORD_DTYPES, CollectionWords, PlacedWords, Words, write_words
+from greylag.index.words import WORD_DTYPES, CollectionWords, Words, write_words
 from greylag.runtime.progress import step
 
 _log = logging.getLogger("greylag")
@@ -45,9 +45,8 @@ def open_words(paths: Sequence[Path]) -> CollectionWords | None:
             if not (is_made(arrays) or shard.stores_texts):
                 _log.warning("%s does not store its texts, so written:* are left out: %s", shard.name, TEXTS_REMEDY)
                 return None
-        words = [Words(**{name: open_arrays(arrays)[name] for name in WORD_DTYPES}) for arrays in sources]
-    firsts = offsets([len(of_shard.document_offsets) - 1 for of_shard in words]).tolist()
-    return CollectionWords(tuple(map(PlacedWords, firsts, words)))
+        opened = map(open_arrays, sources)
+        return CollectionWords(tuple(Words(**{name: arrays[name] for name in WORD_DTYPES}) for arrays in opened))
 
 
 def verify_words(source: LuceneIndex) -> list[str]:

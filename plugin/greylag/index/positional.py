@@ -28,7 +28,7 @@ from greylag.index.row_caches import EntryCache, RowCache
 from greylag.index.shards import Part, Parts, Shard
 from greylag.index.tables import DAMAGE_ERROR, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
-from greylag.index.words import CollectionWords, PlacedWords, Words
+from greylag.index.words import CollectionWords, Words
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.parallel import rebuilt
 
@@ -305,7 +305,7 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
 
 def _words_of(texts: Sequence[str]) -> CollectionWords:
     """Return the words of documents in memory."""
-    return CollectionWords((PlacedWords(0, Words.of(texts)),))
+    return CollectionWords((Words.of(texts),))
 
 
 def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, str]:

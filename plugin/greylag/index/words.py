@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Any, NamedTuple
+from itertools import chain, islice, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
 from greylag.index.analysis import Unit, written_words
-from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join, numbered
+from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join, numbered, offsets
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
@@ -97,32 +97,25 @@ class Words:
         return _sums_of(weights, of_documents)
 
 
-class PlacedWords(NamedTuple):
-    """The words of a shard's documents, of which the collection's number `first` is the first."""
-
-    first: int
-    words: Words
-
-
 @dataclass(frozen=True, eq=False)
 class CollectionWords:
-    """The surface words of a collection's documents."""
+    """The surface words of a collection's documents, which are those of its shards one after another."""
 
-    parts: tuple[PlacedWords, ...]
+    parts: tuple[Words, ...]
 
     def coverage(self, query: str, unit: Unit, documents: IntArray) -> FloatArray:
         """Compute the share of the query's idf that documents with these numbers cover, shape (len(documents),)."""
         # sum of idf(u) over the units u of the query that the document has / sum over all units, which are the query's
         # different words or n-grams, with idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)); 0 for a query without words
         words = list(dict.fromkeys(written_words(query)))
-        units = [part.words.units(words, unit) for part in self.parts]
+        units = [part.units(words, unit) for part in self.parts]
         df = sum((frequencies for _, frequencies in units), start=np.zeros(len(units[0][1]), dtype=np.int64))
-        n = sum(len(part.words.document_offsets) - 1 for part in self.parts)
-        idf = np.log1p((n - df + 0.5) / (df + 0.5))
+        bounds = offsets([len(part.document_offsets) - 1 for part in self.parts]).tolist()
+        idf = np.log1p((bounds[-1] - df + 0.5) / (df + 0.5))
         out = np.zeros(len(documents))
-        for (first, of_part), (numbers, _) in zip(self.parts, units, strict=True):
-            here = (documents >= first) & (documents < first + len(of_part.document_offsets) - 1)
-            out[here] = of_part.covered(numbers, unit, idf, documents[here] - first)
+        for part, (numbers, _), (first, end) in zip(self.parts, units, pairwise(bounds), strict=True):
+            here = (documents >= first) & (documents < end)
+            out[here] = part.covered(numbers, unit, idf, documents[here] - first)
         return out / np.cumsum(idf)[-1] if len(idf) else out  # added in the same order, so that all of it is 1
 
 

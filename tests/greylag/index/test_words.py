@@ -21,7 +21,7 @@ from greylag.index.lucene.build import build_index
 from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.index.words import CollectionWords, PlacedWords, Words
+from greylag.index.words import CollectionWords, Words
 from greylag.ranking import Ranking
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import write_json
@@ -49,9 +49,7 @@ def by_hand(texts, query, unit):
 @given(texts=TEXTS, query=TEXTS.map(" ".join), cut=st.integers(0, 5))
 def test_coverage_is_the_share_of_idf_in_one_shard_or_two(texts, query, cut):
     parts = [texts, texts[:0]] if cut >= len(texts) else [texts[:cut], texts[cut:]]
-    firsts = [0, len(parts[0])]
-    whole = CollectionWords((PlacedWords(0, Words.of(texts)),))
-    parted = CollectionWords(tuple(PlacedWords(f, Words.of(p)) for f, p in zip(firsts, parts, strict=True)))
+    whole, parted = CollectionWords((Words.of(texts),)), CollectionWords(tuple(map(Words.of, parts)))
     documents = np.random.default_rng(1).permutation(len(texts))
     units = ("words", "characters")
     for unit in units:
@@ -66,11 +64,10 @@ def test_the_order_of_documents_does_not_change_a_bit(unit):
     query = "delta gamma3 alpha1 beta4 gamma beta alpha omega"
     backward = [*reversed(texts)]
     first, second = (
-        CollectionWords((PlacedWords(0, Words.of(order)),)).coverage(query, unit, np.arange(60))
-        for order in (texts, backward)
+        CollectionWords((Words.of(order),)).coverage(query, unit, np.arange(60)) for order in (texts, backward)
     )
     assert first.tobytes() == second[::-1].tobytes()
-    assert CollectionWords((PlacedWords(0, Words.of([*texts, query])),)).coverage(query, unit, np.array([60])) == 1
+    assert CollectionWords((Words.of([*texts, query]),)).coverage(query, unit, np.array([60])) == 1
 
 
 def test_blocks_of_texts_make_no_difference(monkeypatch):
@@ -159,7 +156,7 @@ def test_what_is_outside_an_array_is_refused():
     for name, at in (("words", 0), ("gram_offsets", 1), ("grams", 0), ("document_offsets", 1)):
         damaged = {field: array.copy() for field, array in vars(words).items()}
         damaged[name][at] = 1 << 20
-        broken = CollectionWords((PlacedWords(0, Words(**damaged)),))
+        broken = CollectionWords((Words(**damaged),))
         read = ("characters", "words") if name in ("words", "document_offsets") else ("characters",)
         for unit in read:
             with pytest.raises(CollectionError):
