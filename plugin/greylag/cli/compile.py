@@ -54,7 +54,10 @@ def compile(context: typer.Context) -> None:
         ("reranking of passages", _passages),
     ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
-        work += [(f"{name} of {where}", partial(use, kind)) for name, use in _USES.items()]
+        work += [
+            (f"features of {where}", partial(_features, kind)),
+            (f"BM25 and stages of {where}", partial(_stages, kind)),
+        ]
     for name, use in work:
         start = time.perf_counter()
         use()
@@ -78,9 +81,6 @@ def _stages(index: PositionalIndex) -> None:
         known = {"index": index} if "index" in stage_parameters(stage) else {}
         if not {*required_parameters(stage), *stage.needs} - {"index", "vectors"}:
             stage(**known)(ranking)
-
-
-_USES = {"features": _features, "BM25 and stages": _stages}
 
 
 def _read_only(index: PositionalIndex) -> PositionalIndex:

@@ -143,8 +143,6 @@ def choose_diversifier(
 
     Parameters
     ----------
-    rankings : Run or iterable of Ranking
-        The first stage.
     qrels : mapping
         Grades by qid, subtopic or nugget, and docid. All of its queries count, as in `evaluate_by_subtopic`.
     index, vectors : PositionalIndex or Vectors, optional
@@ -158,11 +156,8 @@ def choose_diversifier(
         The measure by which weights are chosen and methods compared.
     cost : str, default "nDCG@10"
         The measure of relevance to watch; grades are the highest over the subtopics.
-    folds : int >= 2, default 5
     seed : int >= 0, default 0
         Of the folds; see `greylag.evaluation.split_folds`.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
     """
     first = as_run(rankings)
     parsed = parse_measure(measure), parse_measure(cost)

@@ -158,10 +158,6 @@ class DiversityModel(SavedModel):
         return cls(
             features=features,
             weights=tuple(tuple(map(float, vector)) for vector in zip(*content["weights"].values(), strict=True)),
-            k=content["k"],
-            depth=content["depth"],
-            titles=content["titles"],
             parameters=FeatureParameters(**content["parameters"]),
-            fingerprint=content["fingerprint"],
-            provenance=content["provenance"],
+            **{name: content[name] for name in ("k", "depth", "titles", "fingerprint", "provenance")},
         )

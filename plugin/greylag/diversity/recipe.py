@@ -245,7 +245,6 @@ def fit_svmdiv(
 
     Parameters
     ----------
-    rankings : Run or iterable of Ranking
     qrels : mapping
         Grades by qid, subtopic or nugget, and docid.
     documents : PositionalIndex or mapping of str to str
@@ -261,8 +260,6 @@ def fit_svmdiv(
     C : float > 0, optional
         By default the value of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer
         than four queries, 1.
-    n_jobs : int, optional
-        Number of workers; the stage does not depend on it.
     """
     index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
     learner, given = CuttingPlane(C=1.0 if C is None else C), tuple(document_features)

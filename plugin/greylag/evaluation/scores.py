@@ -36,12 +36,9 @@ class Scores(Printed):
 
     Parameters
     ----------
-    measures : tuple of Measure
-        The columns of `values`.
-    qids : tuple of str
-        The judged queries, in the order of the judgements; the rows of `values`.
+    measures, qids : tuple of Measure, tuple of str
+        The columns of `values`, and its rows: the judged queries, in the order of the judgements.
     values : array, shape (queries, measures)
-        The scores.
     missing : tuple of str
         The judged queries that the run lacks. They score as an empty ranking (0, or 1 for a loss), as with trec_eval's
         option -c.
