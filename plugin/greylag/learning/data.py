@@ -31,33 +31,16 @@ class RankingData:
     """The documents of q queries, one query after another: n rows with f features and a grade.
 
     `X`, `y` and `groups` are its arrays by the names that LightGBM and scikit-learn give them.
-
-    Parameters
-    ----------
-    specs : tuple of Feature or str, length f
-        The columns. Features from a file are known by name only.
-    qids : tuple of str, length q
-    offsets : int array, shape (q + 1,)
-        The documents of query i are rows ``offsets[i]:offsets[i + 1]``. The earlier row wins ties of scores.
-    docids : tuple of str, length n
-    features : float array, shape (n, f)
-        Finite, and at most 1e100 in magnitude.
-    grades : int array, shape (n,)
-        0 or less if the document is not relevant or not judged.
-    relevant_grades : tuple of int arrays, length q
-        The positive grades of all judged documents of each query, retrieved or not.
-    origin : Origin, optional
-        The feature parameters and the collection; None for what needs no index, such as columns of a file.
     """
 
-    specs: tuple[Feature | str, ...]
+    specs: tuple[Feature | str, ...]  # the columns; those of a file are known by name only
     qids: tuple[str, ...]
-    offsets: IntArray
+    offsets: IntArray  # (q + 1,): query i has rows offsets[i]:offsets[i + 1], of which the earlier one wins ties
     docids: tuple[str, ...]
-    features: FloatArray
-    grades: IntArray
-    relevant_grades: tuple[IntArray, ...]
-    origin: Origin | None = None
+    features: FloatArray  # (n, f): finite, and at most 1e100 in magnitude
+    grades: IntArray  # (n,): 0 or less if the document is not relevant or not judged
+    relevant_grades: tuple[IntArray, ...]  # of each query, all that are positive, of documents retrieved or not
+    origin: Origin | None = None  # the feature parameters and the collection; None for what needs no index
 
     def __post_init__(self) -> None:
         if self.features.shape != (len(self.docids), len(self.specs)):

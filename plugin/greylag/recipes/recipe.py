@@ -83,24 +83,13 @@ class Recipe(ABC):
 
 @dataclass(frozen=True)
 class MRFRecipe(Recipe):
-    """A model that a learner makes of some features.
+    """A model that a learner makes of some features."""
 
-    Parameters
-    ----------
-    features : sequence of Feature
-        The candidates, such as ``candidate_pool("sd")``.
-    learner : Learner
-        Such as `GreedySelection` or `CoordinateAscent`.
-    parameters : FeatureParameters, default ``FeatureParameters()``
-    preselection : MMRPreselection, optional
-        Narrows the candidates on the training queries.
-    """
-
-    features: Sequence[Feature]
-    learner: Learner
+    features: Sequence[Feature]  # the candidates, such as ``candidate_pool("sd")``
+    learner: Learner  # such as `GreedySelection` or `CoordinateAscent`
     _: KW_ONLY
     parameters: FeatureParameters = FeatureParameters()
-    preselection: MMRPreselection | None = None
+    preselection: MMRPreselection | None = None  # narrows the candidates on the training queries
 
     def __post_init__(self) -> None:
         if not (hasattr(self.learner, "objective") and hasattr(self.learner, "fit")):

@@ -19,13 +19,7 @@ from greylag.features import FeatureExtractor
 from greylag.features.column import Column
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.learning import (
-    CoordinateAscent,
-    GreedySelection,
-    ListwiseRegression,
-    RankingData,
-    training_data,
-)
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, training_data
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel
