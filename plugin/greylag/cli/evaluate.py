@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -172,6 +173,8 @@ def evaluate(
     shared: Shared = context.obj
     check_rules(context, RULES)
     check_form("--format", form)
+    if twice := [name for name, number in Counter(collections or ()).items() if number > 1]:
+        raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
@@ -209,6 +212,8 @@ def evaluate(
         write_figure(out_figure, changes_figure([(found.scores, found.significance)]))
     write_line(found.format(form, per_query=per_query))
     if found.gate and not found.gate.passed:
+        if form not in ("text", "json"):  # the others do not show it
+            _log.error("%s", found.gate)
         raise typer.Exit(FAILED)
 
 

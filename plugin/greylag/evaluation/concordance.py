@@ -23,8 +23,8 @@ class RankCorrelation:
 
     first: str
     second: str
-    tau: float | None  # Kendall's tau-b; None if one ranking ties all runs
-    tau_ap: float  # of the second ranking, whose top counts most
+    tau: float | None  # Kendall's tau-b; as the other, None if one ranking ties all runs
+    tau_ap: float | None  # of the second ranking, whose top counts most
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,10 @@ def compare_judgements(
     mine, other = np.array(pairs, np.int64).reshape(-1, 2).T
     alone = [sum(len(of[qid]) for qid in common) - len(pairs) for of in qrels]
     one, two = (_means(of, {*common}) for of in scores)
-    rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", one[name], two[name]) for name in one]
+    several = one if len(scores[0]) > 1 else ()
+    rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", one[name], two[name]) for name in several]
     kappas = cohen_kappa((mine > 0).astype(int), (other > 0).astype(int)), cohen_kappa(mine, other)
-    return Agreement(judges, len(pairs), tuple(alone), *kappas, tuple(rankings) if len(scores[0]) > 1 else ())
+    return Agreement(judges, len(pairs), tuple(alone), *kappas, tuple(rankings))
 
 
 def compare_measures(scores: Mapping[str, Scores]) -> tuple[RankCorrelation, ...]:
@@ -89,7 +90,8 @@ def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) 
     from scipy import stats
 
     tau = float(stats.kendalltau(truth, estimate).statistic)
-    return RankCorrelation(first, second, None if np.isnan(tau) else tau, tau_ap(truth, estimate))
+    found = (None, None) if np.isnan(tau) else (tau, tau_ap(truth, estimate))
+    return RankCorrelation(first, second, *found)
 
 
 def cohen_kappa(first: IntArray, second: IntArray) -> float | None:

@@ -37,6 +37,7 @@ class Holes(Printed):
     left_out: Mapping[str, Scores]
     own: Mapping[str, IntArray]  # the relevant documents that no other run has to the cut-off, shape (measures,)
     without_own: Mapping[str, Scores]  # as if the run had not been in the pool
+    by_team: bool = False  # whether the last two are of the other teams and of a run's whole team
 
     @property
     def table(self) -> Table:
@@ -55,7 +56,9 @@ class Holes(Printed):
             )
         ]
         header = ("judged", "not relevant", "relevant", "left out", "own", "without own")
-        return Table(COLUMNS_NOTE, ("run", "measure", *header), rows)
+        note = COLUMNS_NOTE.replace("no other run has", "no run of another team has") if self.by_team else COLUMNS_NOTE
+        note = note.replace("had the run not", "had its team not") if self.by_team else note
+        return Table(note, ("run", "measure", *header), rows)
 
     def _table(self) -> Table:
         return self.table
@@ -145,6 +148,7 @@ def score_holes(
         {name: replace(evaluate(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
         own,
         {name: replace(plain[name], values=values) for name, values in without_own.items()},
+        teams is not None,
     )
 
 

@@ -15,6 +15,7 @@ from greylag.core.checks import check_counts
 from greylag.core.guidance import guided
 from greylag.core.tables import Printed, Table
 from greylag.errors import ParameterError
+from greylag.evaluation.agreement import few_names
 from greylag.evaluation.teams import Teams, assign_teams
 from greylag.ranking import Run, as_run
 from greylag.trec import read_qrels
@@ -84,6 +85,9 @@ def pool_runs(
     labels = {name: (top.tag, name) for name, top in tops.items()}
     of_run = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
     known = {} if judged is None else read_qrels(judged)
+    if known and not any(qid in known for top in tops.values() for qid in top):
+        theirs, ours = (few_names([*dict.fromkeys(of)]) for of in (chain.from_iterable(tops.values()), known))
+        raise ParameterError(f"runs and judgements have no topic in common ({theirs} against {ours})")
     counts, documents = {name: [0] * 4 for name in tops}, dict[str, tuple[str, ...]]()
     total = Counter[str]()
     for qid in dict.fromkeys(chain.from_iterable(tops.values())):

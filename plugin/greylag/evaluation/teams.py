@@ -23,7 +23,9 @@ def assign_teams(known: Mapping[str, Sequence[str]], teams: Teams) -> dict[str, 
         given = teams if isinstance(teams, Mapping) else read_pairs(teams, "run team")
         found = {name: next((given[one] for one in labels if one in given), None) for name, labels in known.items()}
     if lacking := [name for name, team in found.items() if team is None]:
-        what = "teams by name or tag" if isinstance(teams, Mapping) else f"{teams}, neither as a file nor as a pattern,"
+        what = "teams by name or tag" if isinstance(teams, Mapping) else str(teams)
+        if isinstance(teams, str | Path) and not Path(teams).exists():
+            what = f"{teams} does not exist as a file, and as a pattern"
         raise ParameterError(f"{what} names no team of {few_names(lacking)}")
     return {name: team for name, team in found.items() if team is not None}
 

@@ -10,15 +10,14 @@ import numpy as np
 from greylag.core.tables import Table
 from greylag.errors import ParameterError
 from greylag.evaluation.scores import Scores
-from greylag.reports.parts import joint_means
+from greylag.reports.parts import check_part_names, joint_means
 
 
 def by_category(scores: Mapping[str, Scores], categories: Mapping[str, str]) -> dict[str, dict[str, Scores]]:
     """Return the scores on the topics of each category, in the order of the categories."""
     qids = next(iter(scores.values())).qids
     named = [categories.get(qid) for qid in qids]
-    if "all" in named:
-        raise ParameterError("a category is named 'all', which stands for all topics: give it another name")
+    check_part_names("category", filter(None, named))
     if not any(named):
         raise ParameterError(f"no judged topic has a category ({qids[0]!r} against {next(iter(categories), None)!r})")
     found = dict[str, dict[str, Scores]]()

@@ -49,6 +49,7 @@ from greylag.reports.earlier import is_evaluation, read_earlier
 from greylag.reports.evaluation import Evaluation
 from greylag.reports.gate import check_gate, parse_fail_if
 from greylag.reports.names import name_runs
+from greylag.reports.parts import check_part_names
 from greylag.reports.scores import (
     best_first,
 )
@@ -205,6 +206,7 @@ def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], An
     if qrels is None and pairs and all(len(pair) == 2 for pair in pairs) and len(pairs) == len(runs):
         collections = dict(runs)
         check_run_names(collections)
+        check_part_names("collection", collections)
     elif qrels is None or pairs:
         raise ParameterError(
             "judgements are given once: compare({'mine': run}, qrels), or with each collection's runs, "
@@ -308,7 +310,19 @@ def _plain(found: _Scored, baselines: Sequence[str]) -> Evaluation:
     judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
     shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
     lead = _unjudged_lead(shares, [name for name in baselines if name in shares]) if shares else []
-    return Evaluation(found.scores, unjudged=shares, warnings=(*found.warnings, *lead))
+    warnings = (*found.warnings, *_apart(found.scores, baselines), *lead)
+    return Evaluation(found.scores, unjudged=shares, warnings=warnings)
+
+
+def _apart(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[str]:
+    """Warn of runs that rank none of a baseline's topics, so that each counts as 0 where the other ranks."""
+    topics = {name: {*of_run.qids} - {*of_run.missing} for name, of_run in scores.items()}
+    return [
+        f"{run} and {baseline} rank no topic in common: where one has a score, the other counts as 0"
+        for baseline in baselines
+        for run in topics
+        if run != baseline and topics[run].isdisjoint(topics[baseline])
+    ]
 
 
 def _corrected(found: _Scored, guesses: Any, baselines: Sequence[str], correction: Correction) -> Evaluation:

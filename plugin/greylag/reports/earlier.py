@@ -40,12 +40,16 @@ def read_earlier(path: str | Path, name: str, judgements: Mapping[str, Any], mea
         text = read_text(path, faults)
     try:
         content = json.loads(text)
+        if "parts" in content:
+            raise FormatError(path, None, "is of several collections: evaluate each alone, without --collection")
         others = [one for one in content["runs"] if one != content.get("significance", {}).get("baseline")]
         chosen = name if name in content["runs"] else others[0]
         run, theirs = content["runs"][chosen], content["digests"]
         rows = [run["per_query"].get(qid, {}) for qid in judgements]
         values = np.array([[row.get(measure, np.nan) for measure in wanted] for row in rows], np.float64)
         missing, unjudged, empty = (tuple(run.get(key, ())) for key in ("missing", "unjudged", "empty"))
+    except FormatError:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError):
         raise FormatError(path, None, "is neither a run nor what greylag evaluate --format json prints") from None
     if differing := [one for one in ours if ours[one] != theirs.get(one)]:

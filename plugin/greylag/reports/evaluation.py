@@ -256,10 +256,10 @@ def _text(found: Evaluation, per_query: bool) -> str:
     return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
 
 
-def _latex(found: Evaluation, per_query: bool) -> str:
+def _latex(found: Evaluation, per_query: bool, number: int = 1) -> str:
     """Format the first table as LaTeX, and notes, other tables and works to cite as comments."""
     if found.parts and not found.tested:
-        return "\n".join(_latex(part, per_query) for part in found.parts.values())
+        return "\n".join(_latex(part, per_query, place) for place, part in enumerate(found.parts.values(), 1))
     tested = found.tested if found.parts else {"": (found.scores, found.significance)}
     first, *others = found.tables(per_query=per_query)
     labels = short_names(found.scores)
@@ -271,7 +271,8 @@ def _latex(found: Evaluation, per_query: bool) -> str:
     names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
     cited = cite("prediction-powered" if found.corrections else ", ".join(dict.fromkeys(names)))
     comments = "\n".join([first.caption, *map(as_text, others), *cited]).splitlines()
-    return as_latex(shown, "tab:greylag", note) + "".join(f"% {line}\n" for line in comments)
+    label = "tab:greylag" + f"-{number}" * (number > 1)
+    return as_latex(shown, label, note) + "".join(f"% {line}\n" for line in comments)
 
 
 def _html(found: Evaluation, per_query: bool) -> str:

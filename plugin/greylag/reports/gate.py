@@ -46,7 +46,7 @@ class Check(NamedTuple):
 class Gate:
     """The checks of a gate, those that failed first; ``str`` has at most nine lines."""
 
-    rule: str  # when a check fails
+    rule: str  # what a mean is if a check fails
     checks: tuple[Check, ...]
 
     @property
@@ -63,7 +63,9 @@ class Gate:
         word, more = "failed" if failed else "passed", len(failed) - MOST_CHECKS
         rows = [(*check[:5], Marked(check.improvement, "+.4f"), check.p) for check in failed[:MOST_CHECKS]]
         header = ("topics", "run", "against", "measure", "mean", "better by", "corrected p")
-        lines = [f"gate {word}: {len(failed)} of {len(self.checks)} checks fail: {self.rule}"]
+        lines = [
+            f"gate {word}: {len(failed)} of {len(self.checks)} checks fail; a check fails if a mean is {self.rule}"
+        ]
         lines += as_text(Table("", header, rows)).splitlines() if rows else []
         return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 
@@ -75,7 +77,7 @@ def parse_fail_if(fail_if: str | float, baselines: Sequence[str]) -> str | float
     if fail_if in RULES:
         return fail_if
     margin = parse_number(fail_if.encode()) if isinstance(fail_if, str) else fail_if
-    if isinstance(fail_if, str) and math.isnan(margin):
+    if isinstance(fail_if, bool) or (isinstance(fail_if, str) and math.isnan(margin)):
         raise ParameterError(f"fail_if must be {', '.join(RULES)} or a margin such as 0.01, not {fail_if!r}")
     check_positive(fail_if=margin)
     return margin
@@ -99,7 +101,7 @@ def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, f
                 p = equivalence_test(gains, fail_if, "greater")
             mean = float(run.values[:, column].mean())
             checks.append(Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, gain < 0))
-    rule = "a mean is lower"
+    rule = "lower"
     if fail_if != "lower":
         corrected = correct([check.p for check in checks], tests.correction)  # type: ignore[arg-type]
         for place, (check, p) in enumerate(zip(checks, corrected.tolist(), strict=True)):

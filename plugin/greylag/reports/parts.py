@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from greylag.core.tables import Marked, Row, Table
+from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import Comparison, Significance, marked_p
@@ -15,6 +16,12 @@ from greylag.reports.scores import baseline_letters, marks_notes, means_column, 
 
 Tested = Mapping[str, tuple[Mapping[str, Scores], Significance | None]]
 """By collection, scores by run with their tests; all have the same runs and measures."""
+
+
+def check_part_names(what: str, names: Iterable[str]) -> None:
+    """Raise `ParameterError` for a name that another column of tables has, or all topics of a gate."""
+    if taken := [name for name in names if name in ("run", "against", "measure", "mean", "collection", "all")]:
+        raise ParameterError(f"a {what} is named {taken[0]!r}, as columns or all topics are: give it another name")
 
 
 def runs_and_measures(tested: Tested) -> tuple[list[str], tuple[Measure, ...]]:
@@ -66,14 +73,13 @@ def paper_note(tested: Tested) -> str:
 
 
 def _columns(tested: Tested, *, signed: bool = False) -> dict[Measure, list[dict[str, Marked]]]:
-    """Return columns of means by run, by measure: one of each collection and, of several, the mean over them."""
+    """Return columns of means by run, by measure: one of each collection, and the mean over them."""
     runs, measures = runs_and_measures(tested)
     by_part = [means_columns(scores, tests, signed=signed) for scores, tests in tested.values()]
     found = {measure: [columns[place] for columns in by_part] for place, measure in enumerate(measures)}
-    if len(tested) > 1:
-        for measure, columns in found.items():
-            over = {run: float(np.mean([column[run].value for column in columns])) for run in runs}
-            columns.append(means_column(measure, over, {}))
+    for measure, columns in found.items():
+        over = {run: float(np.mean([column[run].value for column in columns])) for run in runs}
+        columns.append(means_column(measure, over, {}))
     return found
 
 

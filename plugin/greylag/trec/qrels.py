@@ -107,6 +107,8 @@ def join_qrels(judgements: Mapping[str, Qrels]) -> Qrels:
             number = sum(map(len, qrels.values()))
             text = "%s: of %d judgements, %d correct earlier ones, %d repeat them, %d are new"
             _log.info(text, name, number, corrected, len(again) - corrected, number - len(again))
+        if joined and not joined.keys() & qrels.keys():
+            _log.warning("%s: no topic in common with the judgements before it", name)
         for qid, grades in qrels.items():
             joined[qid] = joined.get(qid, {}) | grades
     return joined

@@ -127,6 +127,13 @@ def test_runs_have_names(command, refused, made, half, tmp_path):
         assert found["significance"]["baseline"] == "half"
     assert "BM25 names two runs" in refused(*words, f"BM25={half}")
     assert "BM25 names two runs" in refused(*words, half, "--baseline", f"BM25={made / 'qrels.txt'}")
+    # A file of scores under the name of today's run: it is not left out, and the message has a road.
+    earlier = half.with_name("earlier.json")
+    earlier.write_text(command(*words, f"half={half}")[1])
+    assert f"as in new={half}" in refused(*words, f"half={half}", "--baseline", f"half={earlier}")
+    found = json.loads(command(*words, f"new={half}", "--baseline", f"half={earlier}")[1])
+    assert (found["significance"]["baseline"], {*found["runs"]}) == ("half", {"half", "BM25", "new"})
+    assert found["runs"]["half"]["per_query"] == found["runs"]["new"]["per_query"]
     assert "no-such.run" in refused(*words, "x=no-such.run")
     assert "half.run is given 2 times, and counts once" in command(*words, half, half)[2]
     equal = tmp_path / "a=b.run"
@@ -178,6 +185,9 @@ def test_a_gate_by_category(command, refused, made, half, tmp_path):
     assert (code, {line.split()[0] for line in out.splitlines()[2:]}) == (3, {"all", "a", "b"})
     assert command(*words, "--baseline", half, "--fail-if", "lower", made / "bm25.run")[0] == 0
     assert "baseline" in refused(*words, "--fail-if", "worse")
+    for form in ("csv", "markdown"):
+        code, _, err = command(*words, "--baseline", made / "bm25.run", "--fail-if", "worse", "--format", form)
+        assert (code, "gate failed: " in err, out.splitlines()[2] in err) == (3, True, True)
 
 
 def test_collections_and_baselines_are_those_of_python(command, refused, made, runs, tmp_path):
@@ -253,6 +263,7 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made
         ("RUN --best-of-team", "--teams"),
         ("RUN --subtopics --qrels SUBTOPICS", "corrected"),
         ("RUN --other-qrels nowhere", "nowhere"),
+        ("RUN --collection x --collection x", "x is given twice"),
     ],
 )
 def test_refusals(refused, words, part):
@@ -278,6 +289,7 @@ def test_several_files_of_judgements_are_one(command, made, predicted):
         json.loads(out)["runs"]
         == json.loads(compare({str(made / "bm25.run"): made / "bm25.run"}, joined).format("json"))["runs"]
     )
+    assert "no topic in common" not in err
     assert re.search(r"people.txt: of \d+ judgements, \d+ correct earlier ones, \d+ repeat them, 0 are new", err)
 
 

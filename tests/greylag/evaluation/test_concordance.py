@@ -68,4 +68,5 @@ def test_real_runs_by_two_measures_and_by_two_assessors(data):
     ap = [[evaluate(run, {q: of[q] for q in other}, ["AP"]).means[0] for run in runs.values()] for of in (qrels, other)]
     assert agreed.rankings[0].tau == pytest.approx(stats.kendalltau(*ap).statistic)
     assert len(agreed.tables) == 2
-    assert correlate("a", "b", np.zeros(3), np.arange(3.0)).tau is None
+    tied = correlate("a", "b", np.zeros(3), np.arange(3.0))
+    assert (tied.tau, tied.tau_ap) == (None, None)

@@ -99,6 +99,8 @@ def test_teams_of_a_file_and_by_patterns(tmp_path):
         (lambda: pool_runs({"a": Run(())}, 0), "depth"),
         (lambda: pool_runs({"a": Run(())}, 1, sample=0), "sample"),
         (lambda: pool_runs([Run(())], 1), "by name"),
+        (lambda: pool_runs(some_runs(0), 1, judged={"goose": {"d": 1}}), "no topic in common|goose"),
+        (lambda: pool_runs(some_runs(0), 1, teams="nothere.txt"), "nothere.txt does not exist"),
         (lambda: pool_runs(some_runs(0), 1, teams={"a": "x"}), "no team of b, c, d"),
         (lambda: pool_runs(some_runs(0), 1, teams="^q"), "^q|a, b, c, d"),
         (lambda: pool_runs(some_runs(0), 1, teams="q*"), "q*|a, b, c, d"),

@@ -54,6 +54,7 @@ def test_digests_are_of_contents():
         (lambda of: of["runs"]["one"].update(per_query=3), "json"),
         (lambda of: of.pop("digests"), "json"),
         (lambda of: of.update(runs={}), "json"),
+        (lambda of: of.update(parts=dict(of)), "several collections"),
         (lambda of: of.update(significance=None), "json"),
     ],
 )

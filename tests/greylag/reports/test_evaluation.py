@@ -5,6 +5,7 @@ Tests `comparison`.
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -113,6 +114,36 @@ def test_warnings_are_kept_and_logged(runs, caplog):
     assert caplog.messages == [*found.warnings]
 
 
+def test_runs_without_common_topics_are_warned_of(runs, caplog):
+    odd, even = ({qid: runs["one"][qid] for qid in [*QRELS][n::2] if qid in runs["one"]} for n in (0, 1))
+    halves = {"odd": Run(tuple(odd.values())), "even": Run(tuple(even.values()))}
+    found = compare(halves | {"one": runs["one"]}, QRELS, NAMES, baseline="odd")
+    assert [warning for warning in found.warnings if "topic in common" in warning] == [
+        "even and odd rank no topic in common: where one has a score, the other counts as 0"
+    ]
+
+
+def test_tables_of_a_paper_have_labels_of_their_own(runs):
+    parts = {"a": compare(runs, QRELS, ["AP"]), "b": compare(runs, QRELS, ["P@5"])}
+    shown = Evaluation({}, parts=parts).format("latex")
+    assert re.findall(r"\\label{(.*)}", shown) == ["tab:greylag", "tab:greylag-2"]
+
+
+def test_one_run_has_agreement_without_tau(runs, recwarn):
+    other = {qid: {docid: 1 - min(grade, 1) for docid, grade in of.items()} for qid, of in QRELS.items()}
+    found = compare({"one": runs["one"]}, QRELS, NAMES, other_qrels=other)
+    assert (found.agreement.rankings, len(found.agreement.tables), len(recwarn)) == ((), 1, 0)
+    assert found.agreement.kappa is not None
+
+
+def test_a_table_by_team_says_so(runs):
+    teams = None, dict.fromkeys(runs, "t")
+    by_run, by_team = (compare(runs, QRELS, NAMES, unjudged=True, teams=one).holes for one in teams)
+    assert "no other run has in" in by_run.table.caption
+    assert "no run of another team has in" in by_team.table.caption
+    assert "its team not been pooled" in by_team.table.caption
+
+
 RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
 TWO = {"a": RUN, "b": RUN.head(0)}
 JUDGED = {"1": {"a": 1}, "2": {"b": 1}}
@@ -142,6 +173,9 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "several")),
         (lambda: compare(TWO, JUDGED, categories={"9": "x"}), ("'9'",)),
         (lambda: compare(TWO, JUDGED, categories={"1": "x"}, fail_if=0.1, baseline="a"), ("x is one topic",)),
+        (lambda: compare(TWO, JUDGED, categories={"1": "all"}), ("category", "'all'")),
+        (lambda: compare(TWO, JUDGED, categories={"1": "run"}), ("category", "'run'")),
+        (lambda: compare({"mean": (TWO, JUDGED)}), ("collection", "'mean'")),
         (lambda: compare(TWO, JUDGED, order="worst"), ("order", "'worst'")),
         (lambda: compare(TWO, JUDGED, ["alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),
         (lambda: compare(TWO, SUBTOPICS, unjudged=True), ("1", "'s'")),
@@ -202,7 +236,9 @@ def test_a_gate_is_a_form_of_its_own(runs):
 
 
 def test_csv_is_read_as_the_frame(runs):
-    for found in (compare(runs, QRELS, NAMES, all_pairs=True), compare(runs, QRELS, NAMES, baseline="one")):
+    one_collection = compare({"c": (runs, QRELS)}, measures=NAMES, baseline="one")
+    tested = compare(runs, QRELS, NAMES, all_pairs=True), compare(runs, QRELS, NAMES, baseline="one")
+    for found in (*tested, one_collection):
         for per_query in (False, True):
             read = pandas.read_csv(io.StringIO(found.format("csv", per_query=per_query)))
             pandas.testing.assert_frame_equal(read, found.to_frame(per_query=per_query), check_dtype=False)

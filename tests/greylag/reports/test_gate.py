@@ -49,7 +49,7 @@ def test_checks_are_scipys(seed, fail_if):
     failing = [check.failed for check in gate.checks]
     assert failing == sorted(failing, reverse=True)
     assert gate.passed == (not any(failing))
-    assert str(gate).startswith(f"gate {'passed' if gate.passed else 'failed'}: {sum(failing)} of 12 checks fail: ")
+    assert str(gate).startswith(f"gate {'passed' if gate.passed else 'failed'}: {sum(failing)} of 12 checks fail; ")
     assert len(str(gate).splitlines()) <= MOST_CHECKS + 3
     assert gate.to_dict()["passed"] == gate.passed
 
@@ -70,7 +70,8 @@ def test_equal_runs_pass():
 
 
 @pytest.mark.parametrize(
-    ("fail_if", "part"), [("better", "'better'"), ("0", "not 0"), (0.0, "not 0"), (-1, "-1"), (np.nan, "nan")]
+    ("fail_if", "part"),
+    [("better", "'better'"), ("0", "not 0"), (0.0, "not 0"), (-1, "-1"), (np.nan, "nan"), (True, "True")],
 )
 def test_refused(fail_if, part):
     refuses(lambda: parse_fail_if(fail_if, ["a"]), ParameterError, part)

@@ -33,6 +33,9 @@ def test_later_files_correct_earlier_ones_and_are_counted(tmp_path, caplog):
     told = [re.findall(r"\d+", line.partition(": ")[2]) for line in caplog.messages]
     assert told == [["3", "1", "1", "1"], ["1", "1", "0", "0"]]
     assert read_qrels(tuple(map(str, paths[1::-1])))["1"] == {"b": 0, "a": 1}
+    assert not [one for one in caplog.records if one.levelname == "WARNING"]
+    read_qrels([paths[0], write(tmp_path, "9 0 a 1\n")])
+    assert "no topic in common" in caplog.messages[-1]
 
 
 def test_beir_folders(tmp_path):
