@@ -90,13 +90,13 @@ class PositionalIndex(Tables):
     def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
         """Return the positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
+        `CollectionError` if the Lucene index has no positions, the export cannot be written or two shards have a docid.
+
         Parameters
         ----------
         lucene : LuceneIndex, str, Path, sequence of str or Path, or Pyserini's LuceneSearcher
             The Lucene index or its folder, or the folders of a collection in shards. Each shard is exported on its own,
             and exported again only if it has changed.
-
-        `CollectionError` if the Lucene index has no positions, the export cannot be written or two shards have a docid.
         """
         from greylag.index.export import open_export, open_words
         from greylag.index.lucene.lucene_index import LuceneIndex
@@ -140,9 +140,7 @@ class PositionalIndex(Tables):
             Arabic, Danish, Dutch, Finnish, French, German, Hungarian, Italian, Norwegian, Portuguese, Romanian,
             Russian, Spanish and Swedish are stemmed by Snowball, Japanese is split into bigrams, and Bengali, Hindi,
             Indonesian, Persian, Polish, Telugu, Turkish and Ukrainian words are not stemmed. Or "whitespace": words as
-            they stand between white space.
-
-        `ParameterError` if there is no such language, or it is Thai, which only Lucene splits into words.
+            they stand between white space. Others are a `ParameterError`, as is Thai, which only Lucene splits.
         """
         from greylag.index.invert import invert
 

@@ -53,7 +53,9 @@ _log = logging.getLogger("greylag")
 def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     """Read ad hoc judgements, ``qid iteration docid grade``; the second column is ignored.
 
-    BEIR's form, whose first line is ``query-id corpus-id score``, is read, too.
+    BEIR's form, whose first line is ``query-id corpus-id score``, is read, too. `FormatError` if a line does not have
+    four columns (lenient: skipped), a grade is not an integer from -10000 to 10000 (truncated to an integer, or
+    skipped), or a document is judged twice for a query (the first is kept).
 
     Parameters
     ----------
@@ -68,12 +70,6 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     -------
     dict of str to dict of str to int
         Grades by qid and docid, in the file's order. A grade of 0 or less means not relevant.
-
-    Raises
-    ------
-    FormatError
-        If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
-        (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
     """
     if isinstance(path, list | tuple) and path and all(isinstance(one, str | Path) for one in path):
         return join_qrels({str(one): read_qrels(one, lenient=lenient) for one in path})
@@ -128,6 +124,8 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
       retrieval``: ``qid``, ``docid``, and ``nuggets`` with ``text``, the subtopic's name, ``assignment``: support
       (grade 2), partial_support (1) or not_support (0), and perhaps ``importance``, vital or okay.
 
+    `FormatError` as in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of these.
+
     Parameters
     ----------
     path : str or Path
@@ -140,8 +138,6 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     dict of str to dict of str to dict of str to int
         Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics. Queries whose nuggets
         have an importance are `Nuggets`.
-
-    `FormatError` as in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of those above.
     """
     qrels: SubtopicQrels = {}
     importance: Importance = {}

@@ -114,11 +114,6 @@ def test_other_documents_are_found_and_unions_take_them(collections):
         assert set(union[qid].docids) == {*first[qid].docids, *expanded[qid].docids}
 
 
-def test_results_do_not_depend_on_threads(collections):
-    index, topics = collections["cacm"]
-    assert run_step(RM3Search(index.bm25(50)), topics, n_jobs=4) == run_step(RM3Search(index.bm25(50)), topics)
-
-
 def test_feedback_documents_that_all_score_0(tmp_path):
     """The term's share is the same in all documents, and below its smoothed share in the collection."""
     lines = [f'{{"id": "{number}", "contents": "goose unique{number}"}}\n' for number in range(12)]

@@ -47,8 +47,8 @@ def build_index(
 ) -> int:
     """Index documents with one of Anserini's analyzers, for English by default, and positions.
 
-    The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
-    If there is no document, a docid is duplicated or Anserini fails, `out` stays as it was: `CollectionError`.
+    The index is built in a temporary folder beside `out`, which is renamed once the index is complete. If there is no
+    document, a docid is duplicated or Anserini fails, `out` stays as it was: `CollectionError`.
 
     Parameters
     ----------

@@ -53,6 +53,8 @@ class LuceneIndex:
 
     It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe. On
     opening, Lucene's checksums are compared if the files have at most 64 MB; `check_integrity` compares them always.
+    `CollectionError` if a folder contains no Lucene index or a prebuilt index cannot be downloaded; `ParameterError` if
+    there is no such language, or greylag indexed the documents in another one.
 
     Parameters
     ----------
@@ -70,9 +72,6 @@ class LuceneIndex:
         shards, one digest over all of them.
     paths : tuple of Path
         The folders.
-
-    `CollectionError` if a folder contains no Lucene index or a prebuilt index cannot be downloaded; `ParameterError` if
-    there is no such language, or greylag indexed the documents in another one.
     """
 
     if not TYPE_CHECKING:
