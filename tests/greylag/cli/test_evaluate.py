@@ -210,6 +210,8 @@ def test_collections_and_baselines_are_those_of_python(command, refused, made, r
         found = compare(collections, measures=["AP", "P@5"], baseline=baselines)
         assert (code, json.loads(out)) == (0, json.loads(found.format("json")))
     assert "no place for a collection's name" in refused(*words, made / "bm25.run")
+    assert "no place for a collection's name" in refused(*words, "--baseline", made / "bm25.run")
+    assert "--baseline bm is neither a file nor a run's name" in refused(*words, "--baseline", "bm")
     assert "third" in refused(*words, "--collection", "third")
     assert "--predicted" in refused(*words, "--predicted", made / "qrels.txt")
 

@@ -236,7 +236,6 @@ def test_the_mark_of_training_topics_is_not_lost(command, made, few, tmp_path):
         ("--run RUN --model MODEL --file x.run=y", "'x.run'"),
         ("--run RUN --model MODEL --file old.run", "NAME=FILE"),
         ("--run RUN --model MODEL --file a.run=b --file a.run=c", "a.run is given twice"),
-        ("--run RUN --stage mmr --file a=b", "--model"),
         ("--run RUN --stage mrf", "model=FILE"),
         ("--run RUN --stage manifold(feedback=RUN)", "qid iteration-or-subtopic docid grade"),
         ("--run RUN --stage manifold(feedback=OTHER)", "no query in common"),

@@ -108,7 +108,6 @@ def test_trees_of_a_file(command, files, tmp_path):
         ("--letor TRAIN --validation WIDE", "wide.txt: the columns are 1, 2, ..., 4 (4 of them)"),
         ("--letor TRAIN --validation TRAIN", "12 of its topics, such as '1', are in"),
         ("--letor TRAIN --validation TEST --folds 2", "--validation excludes --folds"),
-        ("--letor TRAIN --features 1,9", "has no column 9; its columns are 1, 2, 3"),
         ("--letor TRAIN --features 1-10", "has no column 4; its columns are 1, 2, 3"),
         ("--letor TRAIN --features 3-1", "unknown feature '3-1': columns of a file are 1,2, 1-10"),
         ("--letor TRAIN --folds 1", "--folds 1 is neither a number from 2 on"),
