@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,12 @@ from greylag.runtime.files import open_atomically, parse_json
 from greylag.runtime.parallel import parallel_map
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
-"""Values by field, a list meaning any of its items; or a function of all fields, ``id`` and ``text`` included."""
+"""Values by field, of which several mean any; or a function of all fields. Both know ``id`` and ``text``, too."""
 _VERSION = b"1"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # the least cosine of two vectors of a text by one encoder, in batches of different sizes
 _PROBE = "What do geese eat?"  # by whose vector an encoder of queries is known
+_ITEM = "index", "embedding"  # of OpenAI's items
 _COMPARED = 5  # times k passages are compared for near-duplicates
 
 
@@ -46,7 +47,7 @@ class RetrievedPassage:
 
     doc_id: str
     text: str
-    fields: Mapping[str, Any]  # all else that the passage came with
+    fields: Mapping[str, Any]  # a copy of all else that the passage came with
     score: float  # of `greylag.recipes.HybridSearch`; limits change the order, and no score
     bm25: float
     general: float  # by the general model
@@ -64,10 +65,12 @@ class HybridRetriever:
     ----------
     passages : sequence or mapping
         Texts, or mappings with a ``text`` and any other fields, such as ``source``; in a sequence also with an ``id``,
-        by default the passage's number. The keys of a mapping are identifiers. Integers become strings.
-    encode, encode_query : callable
+        by default the passage's number. The keys of a mapping, or the index of a Series of pandas, are identifiers.
+        Integers become strings.
+    encode, encode_query : callable, or an object with ``encode`` or ``embed``
         From a list of up to 256 texts to their vectors: ``encode`` of sentence-transformers, ``embed`` of fastembed, or
-        a function that returns the answer of OpenAI's embeddings endpoint. By default, `encode` encodes queries, too.
+        a function that returns the answer of OpenAI's embeddings endpoint, whose items are put in the order of their
+        ``index``. By default, `encode` encodes queries, too.
     vectors : array-like of float, shape (n, m), optional
         The passages' vectors; only three are then computed, to compare.
     language : str, default "en"
@@ -91,9 +94,9 @@ class HybridRetriever:
     def __init__(
         self,
         passages: Sequence[Any] | Mapping[Any, Any],
-        encode: Encoder,
+        encode: Encoder | Any,
         *,
-        encode_query: Encoder | None = None,
+        encode_query: Encoder | Any = None,
         vectors: Any = None,
         language: str = "en",
         depth: int = 100,
@@ -137,7 +140,8 @@ class HybridRetriever:
             The number of passages; fewer if there are no more candidates.
         where : mapping or callable, optional
             Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
-            passage's fields, ``id`` and ``text`` included.
+            passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping, has
+            the values of which a passage has any.
         max_per_group : int >= 1, optional
             See `greylag.diversity.GroupLimit`. The group is the field `group`.
         near_duplicates : float in [0, 1], optional
@@ -159,7 +163,8 @@ class HybridRetriever:
         found = []
         for rank, docid in enumerate(ranking.docids[:k], 1):
             score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
-            found.append(RetrievedPassage(docid, *self._passages[docid], score, bm25, general, cosine, rank))
+            text, fields = self._passages[docid]
+            found.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
         return found
 
     def batch_search(
@@ -168,6 +173,8 @@ class HybridRetriever:
         """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
         check_sequences(queries=queries)
         texts = [foreign.text(query, "a query") or " " for query in queries]
+        if options.get("where") is not None:
+            options["where"] = _listed(options["where"])  # iterators are read once for all queries
         self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
         try:
             return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
@@ -206,7 +213,7 @@ class HybridRetriever:
             np.savez(file, digest=_digest(arrays), **arrays)
 
     @classmethod
-    def load(cls, path: str | Path, encode: Encoder, *, encode_query: Encoder | None = None) -> HybridRetriever:
+    def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
         """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
         kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
         digest, *values = read_arrays(path, digest=("u", 1), **kinds)
@@ -245,41 +252,79 @@ class HybridRetriever:
 
     def _predicate(self, where: Where) -> Callable[[str], bool]:
         """Return the function from an identifier to whether the passage is wanted."""
+        where = _listed(where)
+
+        def fields(docid: str) -> dict[str, Any]:
+            text, others = self._passages[docid]
+            return {"id": docid, "text": text, **others}
+
         if callable(where):
-            return lambda docid: bool(
-                where({"id": docid, "text": self._passages[docid][0], **self._passages[docid][1]})
-            )
+            return lambda docid: bool(where(fields(docid)))
         for name in where:
-            if not any(name in fields for _, fields in self._passages.values()):
+            if not any(name in fields(docid) for docid in self._passages):
                 raise ParameterError(f"where: no passage has a field {name!r}")
-        several = [(name, values if isinstance(values, list) else [values]) for name, values in where.items()]
-        return lambda docid: all(self._passages[docid][1].get(name) in values for name, values in several)
+
+        def passes(docid: str) -> bool:
+            own = fields(docid)
+            return all(own.get(name) in values for name, values in where.items())
+
+        return passes
+
+
+def _listed(where: Where) -> Where:
+    """List the values by field of a filter that is no function."""
+    if callable(where):
+        return where
+    if not isinstance(where, Mapping):
+        raise ParameterError(f"where is {shown(where)}: give values by field, or a function of a passage's fields")
+    single = str, bytes, Mapping
+    listed = {
+        name: list(values) if isinstance(values, Iterable) and not isinstance(values, single) else [values]
+        for name, values in where.items()
+    }
+    if "id" in listed:
+        listed["id"] = [foreign.identifier(value, "where: an id") for value in listed["id"]]
+    return listed
+
+
+def _copied(value: Any) -> Any:
+    """Copy what JSON has; other objects are shared."""
+    if type(value) is dict:
+        return {key: _copied(one) for key, one in value.items()}
+    return [*map(_copied, value)] if type(value) is list else value
 
 
 def _passages(given: Sequence[Any] | Mapping[Any, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return texts and other fields of passages by identifier."""
-    if not isinstance(given, Mapping):
+    if foreign.is_frame(given):
+        rows = "to_dicts()" if hasattr(given, "to_dicts") else "to_dict('records')"  # of polars, pandas
+        raise ParameterError(f"passages are a {type(given).__name__}: give its rows, by .{rows}")
+    keyed = isinstance(given, Mapping) or hasattr(given, "items")  # a Series of pandas
+    if not keyed:
         check_sequences(passages=given)
     pairs: list[tuple[str, tuple[str, dict[str, Any]]]] = []
-    for key, value in given.items() if isinstance(given, Mapping) else enumerate(given):
-        fields = dict(value) if isinstance(value, Mapping) else {"text": value}
+    for key, value in given.items() if keyed else enumerate(given):  # type: ignore[union-attr]
+        fields = {name: _copied(one) for name, one in value.items()} if isinstance(value, Mapping) else {"text": value}
         own = fields.pop("id", key)
-        docid = foreign.identifier(key if isinstance(given, Mapping) else own, "a passage's identifier")
+        docid = foreign.identifier(key if keyed else own, "a passage's identifier")
         pairs.append((docid, (foreign.text(fields.pop("text", None), f"passage {docid}"), fields)))
     if not pairs:
         raise ParameterError("there are no passages: give one at least")
     return foreign.unique(pairs, "passage")
 
 
-def _encoded(encode: Encoder, texts: list[str]) -> Dense:
+def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
     """Encode texts, a batch at a time, in float32, shape (n, m)."""
+    function = encode if isinstance(encode, str) else getattr(encode, "encode", getattr(encode, "embed", encode))
+    if not callable(function):
+        raise ParameterError(f"the encoder is {shown(encode)}: give a function of texts, such as model.encode")
     batches: list[Dense] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
-        given = encode(batch)
+        given = function(batch)
         data = given.get("data") if isinstance(given, Mapping) else getattr(given, "data", None)
         if isinstance(data, list):  # as OpenAI's endpoint answers
-            given = [one["embedding"] if isinstance(one, Mapping) else one.embedding for one in data]
+            given = _in_order(data)
         try:
             rows = np.asarray(given if hasattr(given, "shape") else list(given), dtype=np.float32)
         except (TypeError, ValueError):
@@ -290,7 +335,18 @@ def _encoded(encode: Encoder, texts: list[str]) -> Dense:
     return np.concatenate(batches or [np.empty((0, 0), np.float32)])
 
 
-def _compare(encode: Encoder, texts: Mapping[str, str], rows: Dense) -> None:
+def _in_order(items: list[Any]) -> list[Any]:
+    """Return the vectors of OpenAI's items in the order of the texts, by the items' index if they have any."""
+    named = [one if isinstance(one, Mapping) else {n: getattr(one, n, None) for n in _ITEM} for one in items]
+    places, vectors = ([one.get(name) for one in named] for name in _ITEM)
+    if all(place is None for place in places):
+        return vectors
+    if {*places} != {*range(len(items))}:
+        raise ParameterError(f"the encoder returned items with the indexes {shown(places)}: each text has one, from 0")
+    return [vectors[places.index(n)] for n in range(len(items))]
+
+
+def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> None:
     """Raise `ParameterError` unless vectors are the encoder's of texts, given by what they are called."""
     again = _encoded(encode, [*texts.values()])
     if again.shape != rows.shape:

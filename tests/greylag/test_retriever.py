@@ -1,10 +1,12 @@
 """The object for a service, against `HybridSearch` and plain filters of its candidates."""
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from greylag.diversity import GroupLimit, NearDuplicates
@@ -91,6 +93,8 @@ def test_passages_in_any_form():
         ([{"text": text, "n": n} for n, text in enumerate(texts)], ["0", "1", "2"]),
         ([{"text": text, "id": f"x{n}"} for n, text in enumerate(texts)], ["x0", "x1", "x2"]),
         ({f"k{n}": {"text": text} for n, text in enumerate(texts)}, ["k0", "k1", "k2"]),
+        (pd.Series(texts, index=[30, 10, 20]), ["10", "20", "30"]),
+        (pd.DataFrame({"text": texts, "id": ["x0", "x1", "x2"]}).to_dict("records"), ["x0", "x1", "x2"]),
     ):
         found = HybridRetriever(passages, encode).search("dogs")
         assert sorted(ids(found)) == names
@@ -105,6 +109,10 @@ def test_passages_in_any_form():
         lambda rows: (row for row in rows),  # fastembed
         lambda rows: SimpleNamespace(data=[SimpleNamespace(embedding=row.tolist()) for row in rows]),  # OpenAI
         lambda rows: {"data": [{"embedding": row.tolist()} for row in rows]},
+        lambda rows: {"data": [{"embedding": row.tolist(), "index": n} for n, row in enumerate(rows)][::-1]},
+        lambda rows: SimpleNamespace(
+            data=[SimpleNamespace(embedding=row.tolist(), index=n) for n, row in enumerate(rows)][::-1]
+        ),
     ],
 )
 def test_encoders_of_any_shape_are_given_batches(shape):
@@ -138,6 +146,45 @@ def test_groups_and_near_duplicates_are_those_of_the_stages():
         assert ids(found) == [*stage(ranking).docids[:40]]
         assert ids(found) != [*every][:40]
         assert [passage.score for passage in found] == [every[passage.doc_id].score for passage in found]
+
+
+@pytest.mark.parametrize("method", ["encode", "embed"])
+def test_the_method_of_an_object_encodes(method):
+    called = HybridRetriever(PASSAGES, SimpleNamespace(**{method: encode}), encode_query=SimpleNamespace(encode=encode))
+    assert called.search("cat goose") == RETRIEVER.search("cat goose")
+
+
+def test_what_is_given_and_found_shares_nothing_with_the_retriever():
+    given = {"a": {"text": "a cat", "source": "a.md", "tags": ["x"]}}
+    retriever = HybridRetriever(given, encode)
+    (before,) = retriever.search("cat")
+    given["a"]["tags"].append("changed")
+    for passage in retriever.search("cat"):
+        passage.fields["source"] = "changed"
+        passage.fields["tags"].append("changed")
+    assert retriever.search("cat") == [before] == pickle.loads(pickle.dumps([before]))
+    assert before.fields == {"source": "a.md", "tags": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "several", [tuple, set, frozenset, lambda values: dict.fromkeys(values).keys(), iter, np.array, pd.Series]
+)
+def test_any_iterable_filters_by_its_values(several):
+    expected = RETRIEVER.search("cat goose", where={"source": ["s1", "s3"]})
+    assert RETRIEVER.search("cat goose", where={"source": several(["s1", "s3"])}) == expected
+    assert RETRIEVER.batch_search(["cat goose"] * 2, where={"source": several(["s1", "s3"])}) == [expected] * 2
+
+
+def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
+    for where, wanted in (
+        ({"group": range(3, 5)}, ["p11", "p12", "p13", "p14", "p9"]),
+        ({"id": "p3"}, ["p3"]),
+        ({"id": ("p3", "p4")}, ["p3", "p4"]),
+        ({"text": TEXTS["p5"]}, ["p5"]),
+    ):
+        assert sorted(ids(RETRIEVER.search("cat", where=where))) == wanted
+    numbered = HybridRetriever([{"text": text, "of": {"a": n}} for n, text in enumerate(TEXTS.values())], encode)
+    assert ids(numbered.search("cat", where={"id": 7})) == ids(numbered.search("cat", where={"of": {"a": 7}})) == ["7"]
 
 
 @pytest.mark.parametrize(
@@ -251,6 +298,11 @@ def make(passages=PASSAGES, encode=encode, **options):
     return HybridRetriever(passages, encode, **options)
 
 
+def indexed(*places):
+    """An encoder that answers as OpenAI's, whose items have these indexes."""
+    return lambda texts: {"data": [{"embedding": [1.0], "index": place} for place in places]}
+
+
 ROWS = encode([*TEXTS.values()])
 
 
@@ -264,6 +316,11 @@ ROWS = encode([*TEXTS.values()])
         (lambda: make([{"id": 1, "text": "a"}, {"text": "b"}]), "passage '1' occurs twice"),
         (lambda: make({1.5: "cat"}), "identifier|float 1.5"),
         (lambda: make(depth=0), "depth"),
+        (lambda: make(pd.DataFrame({"text": ["cat"]})), "DataFrame|to_dict('records')"),
+        (lambda: make(pd.Series(["cat", "dog"], index=["a", "a"])), "passage 'a' occurs twice"),
+        (lambda: make(encode="model"), "encoder|str 'model'|model.encode"),
+        (lambda: make(encode=SimpleNamespace()), "encoder|namespace|model.encode"),
+        *[(lambda n=n: make(["cat", "dog"], indexed(*n)), f"indexes|{[*n]}") for n in ((0, 0), (1, 2), (0, None))],
         (lambda: make(encode=lambda texts: ROWS[:3]), "(3, 8)|60 texts"),
         (lambda: make(encode=lambda texts: [[1.0], [1.0, 2.0]]), "encoder returned list"),
         (lambda: make(encode=lambda texts: None), "encoder returned None"),
@@ -276,6 +333,8 @@ ROWS = encode([*TEXTS.values()])
         (lambda: RETRIEVER.search("cat", max_per_group=0), "max_per_group"),
         (lambda: RETRIEVER.search("cat", near_duplicates=80), "threshold"),
         (lambda: RETRIEVER.search("cat", where={"sauce": "s1"}), "'sauce'"),
+        (lambda: RETRIEVER.search("cat", where=["source"]), "where|['source']"),
+        (lambda: RETRIEVER.search("cat", where={"id": 1.5}), "where|float 1.5"),
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
         (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
         (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),
