@@ -56,18 +56,9 @@ def manifold_ranking(
 ) -> FloatArray:
     """Score points by one or more queries among them (Zhou et al. 2003, section 2).
 
-    Parameters
-    ----------
-    X : array-like or sparse, shape (n, m)
-        One row per point, the queries included.
-    queries, confidences
-        The rows of the queries, and their weights; see `query_vector`.
-    alpha, exponent, solver
-        How far scores spread, how little points of high degree are favoured, and how scores are computed; see `rank`.
-    steps : int >= 1, optional
-        f(t) of `iterates` after this many steps instead of its limit f*.
-    graph, neighbours, affinity, sigma
-        See `affinity_graph`.
+    X, graph, neighbours, affinity and sigma are those of `affinity_graph`, with the queries among the points; queries
+    and confidences, the rows of the queries and their weights, are those of `query_vector`, and alpha, exponent and
+    solver those of `rank`. With `steps`, an int >= 1, f(t) of `iterates` after so many takes the place of its limit f*.
 
     Returns
     -------

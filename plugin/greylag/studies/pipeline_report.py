@@ -45,20 +45,14 @@ class Ranked:
     """The rankings, scores and models of a study."""
 
     runs: Mapping[str, Run]
-    # The systems that are compared: the earlier, and the later
-    steps: Sequence[tuple[str, str]]
-    # By kind (relevance, diversity) and system
-    scores: Mapping[str, Mapping[str, Scores]]
+    steps: Sequence[tuple[str, str]]  # the systems that are compared: the earlier, and the later
+    scores: Mapping[str, Mapping[str, Scores]]  # by kind (relevance, diversity) and system
     collection: OpenCollection
-    # One for each fold, whose test queries are `folds`
-    fitted: Sequence[Fitted]
+    fitted: Sequence[Fitted]  # one for each fold, whose test queries are `folds`
     folds: Sequence[Sequence[str]]
-    # The system of these models
-    main: str
-    # Of each step, by kind
-    tests: Mapping[str, Significance]
-    # What these models rank by, in the words of their recipe or learner
-    ranks_by: str
+    main: str  # the system of these models
+    tests: Mapping[str, Significance]  # of each step, by kind
+    ranks_by: str  # what these models rank by, in the words of their recipe or learner
 
     @property
     def rankers(self) -> list[Fitted]:

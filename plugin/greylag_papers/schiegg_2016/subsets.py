@@ -136,17 +136,10 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
 
 
 def results(table: TrialTable) -> dict[str, Any]:
-    """Return the chosen candidates with their losses by test query, JSON-serialisable."""
+    """Return the losses by test query of the chosen candidates, JSON-serialisable."""
     return {
         method: {
-            str(M): {
-                "chosen": {
-                    trial.task: {"learner": str(trial.learner), "mean angle": trial.mean_angle}
-                    for trial in table.chosen(method, M)
-                    if trial.learner
-                },
-                "losses": {qid: losses.tolist() for qid, losses in table.ordered(method, M).items()},
-            }
+            str(M): {qid: losses.tolist() for qid, losses in table.ordered(method, M).items()}
             for M in table.sizes(method)
         }
         for method in SHOWN

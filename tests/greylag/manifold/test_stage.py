@@ -167,13 +167,9 @@ def test_equal_documents_stay_in_their_order():
     ("options", "parts"),
     [
         ({"depth": 0}, "depth 0"),
-        ({"neighbours": 0}, "neighbours 0"),
         ({"alpha": 1.0}, "alpha 1.0"),
-        ({"graph": "ring"}, "graph 'ring' knn"),
         ({"confidence": "rank"}, "confidence 'rank' query scores"),
-        ({"exponent": float("inf")}, "exponent inf"),
         ({"steps": 0}, "steps 0"),
-        ({"sigma": -1.0}, "sigma -1.0"),
         ({"sigma": 1.0, "affinity": "cosine"}, "sigma 'cosine' 'rbf'"),
         ({"relevance_level": 0}, "level 0"),
         ({"feedback": {"q"}}, "set"),

@@ -85,20 +85,17 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path):
     assert by_qid(opened.first) == {"1": ("c", "b")}
     assert opened.first.tag == f"own{SEEN}"  # its mark is not lost
     assert opened.first["1"].query == "red apples"
-    both = collection(tmp_path, first_stage={"model": ["bm25", "run:own.run"], "fusion": "combsum"})
+    fused = {"model": ["bm25", "run:own.run"], "fusion": "combsum(weights=[0.2,0.8])"}
+    both = collection(tmp_path, first_stage=fused)
     opened = open_collection(both, Context(tmp_path / "out"))
     assert opened.first.tag == f"combsum{SEEN}"
-    assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum"))
+    assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum", weights=[0.2, 0.8]))
     assert set(opened.first["1"].docids) == {"a", "b", "c"}
     few = both.model_copy(update={"first_stage": both.first_stage.model_copy(update={"hits": 1})})
     opened = open_collection(few, Context(tmp_path / "out"))
     assert [len(run["1"]) for run in opened.sources] == [1, 2]
     assert opened.sources[0]["1"].docids != opened.sources[1]["1"].docids[:1]
     assert len(opened.first["1"]) == 1
-    first = {"model": ["bm25", "run:own.run"], "fusion": "combsum(weights=[0.2,0.8])"}
-    opened = open_collection(collection(tmp_path, first_stage=first), Context(tmp_path / "out"))
-    assert opened.first.tag == f"combsum{SEEN}"
-    assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum", weights=[0.2, 0.8]))
 
 
 def test_an_index_in_place_of_documents(tmp_path):

@@ -66,7 +66,7 @@ def test_studies(study, fields, tmp_path):
     for name in ("2 queries", "1 query"):
         for method in SHOWN:
             M = 1 if method == "ssvm" else 2
-            losses = np.array([*results[name][method][str(M)]["losses"].values()])
+            losses = np.array([*results[name][method][str(M)].values()])
             assert losses.shape == (results[name]["tests"]["cssvm-all / ssvm, mean"]["n"], M)
             assert scores[method][f"pick-best@{M} from {name}"] == pytest.approx(losses.min(axis=1).mean())
             assert scores[method][f"mean@{M} from {name}"] == pytest.approx(losses.mean())
