@@ -248,9 +248,11 @@ def _nodes(tree: Mapping[str, str], first: int, gains: FloatArray) -> dict[str, 
     left, right = (first + np.where(link >= 0, link, leaves - 2 - link) for link in (read(name, int) for name in links))
     counts = np.append(read("internal_count", int), read("leaf_count", int)) if leaves > 1 else np.ones(1, dtype=int)
     none = np.zeros(leaves, dtype=int)
+    # It is infinite where missing values are split from all others: the largest number does the same, also in JSON.
+    threshold = np.minimum(read("threshold", float), np.finfo(np.float64).max)
     return {
         "roots": np.array([first]), "split": np.append(split, none + LEAF), "left": np.append(left, none),
-        "right": np.append(right, none), "threshold": np.append(read("threshold", float), none.astype(float)),
+        "right": np.append(right, none), "threshold": np.append(threshold, none.astype(float)),
         "value": np.append(np.zeros(leaves - 1), read("leaf_value", float)), "counts": counts,
         "decision": np.append(decision, none),
     }  # fmt: skip

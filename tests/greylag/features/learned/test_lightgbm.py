@@ -20,6 +20,8 @@ X = RNG.normal(size=(400, 6))
 X[:, 0] = 0.5  # LightGBM never splits by it
 Y = np.digitize(X[:, 1] * X[:, 2] - X[:, 4], [0.3, 1.5])
 GAPS = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+TOLD = np.where(RNG.random(X.shape) < 0.3, np.nan, X)  # by what is missing: a split of it from the rest, at infinity
+TOLD[:, 0] = np.where(Y > 0, np.nan, RNG.normal(size=400))
 
 
 def grown(values=X, rounds=15, **options):
@@ -34,20 +36,22 @@ def grown(values=X, rounds=15, **options):
     [
         (X, {}),
         (GAPS, {}),
+        (TOLD, {}),
         (X, {"objective": "regression", "num_leaves": 40}),
         (X, {"objective": "regression", "min_data_in_leaf": 300}),  # a single leaf
         (X, {"objective": "binary", "boosting": "dart"}),
     ],
-    ids=["ranker", "missing values", "regression", "constant", "dart"],
+    ids=["ranker", "missing values", "missing tells", "regression", "constant", "dart"],
 )
 def test_scores_contributions_and_text_are_lightgbms(values, options):
     booster = grown(values, **options)
+    assert ("threshold=inf" in booster.model_to_string()) == (values is TOLD)
     trees = Trees.from_lightgbm(booster.model_to_string())
     raw = booster.predict(X, raw_score=True)
     np.testing.assert_array_equal(trees.scores(X), raw)
     np.testing.assert_allclose(trees.contributions(X), booster.predict(X, pred_contrib=True), atol=1e-12)
     written = lightgbm.Booster(model_str=trees.as_lightgbm())
-    for rows in (X, GAPS):
+    for rows in (X, GAPS, TOLD, np.full((1, 6), 1e100)):
         np.testing.assert_array_equal(written.predict(rows), booster.predict(rows, raw_score=True))
     np.testing.assert_allclose(Trees.from_lightgbm(trees.as_lightgbm()).gains, trees.gains, rtol=1e-12)
     gains = booster.feature_importance("gain")
@@ -68,6 +72,7 @@ def test_a_file_of_lightgbm_ranks_and_is_explained(tmp_path):
     listed = listed_run(data, "rows")
     for one, features, values in (
         (booster, data, X),
+        (grown(TOLD), data, X),
         (named, RankingData.from_arrays(X[:, ::-1], Y, [20] * 20, names=list("zyxwvu")), X),
         (letor, data, np.column_stack([np.zeros(400), X])),
     ):
@@ -100,6 +105,7 @@ def test_a_file_of_lightgbm_ranks_and_is_explained(tmp_path):
         (lambda text: text.replace("left_child=", "left="), "damaged left_child"),
         (lambda text: text.replace("leaf_value=", "leaf_value=nan "), "damaged"),
         (lambda text: text.replace("split_feature=", "split_feature=9 "), "damaged"),
+        (lambda text: text.replace("threshold=", "threshold=-inf "), "damaged"),
         (lambda text: text.partition("\n\n")[0], "damaged"),
     ],
 )
