@@ -271,7 +271,7 @@ def train_on_letor(
     Parameters
     ----------
     folder : str or Path
-        With folders Fold1, Fold2, ...; vali.txt may be missing.
+        With folders Fold1, Fold2, ..., without a gap; vali.txt may be missing, in all of them.
     recipe : callable
         From training data and ``validation=`` data or None, such as
         ``partial(IndexFreeRecipe.of_data, learner=LambdaMART("nDCG@10"))``.
@@ -282,20 +282,29 @@ def train_on_letor(
     if len(parts) < 2:
         raise FormatError(folder, None, "has no folders Fold1, Fold2, ..., each with train.txt, vali.txt and test.txt")
     parts.sort(key=lambda part: int(part.name[4:]))
+    numbers = [int(part.name[4:]) for part in parts]
+    if numbers != [*range(min(numbers[0], 1), numbers[-1] + 1)]:
+        raise FormatError(folder, None, f"has the folds {', '.join(map(str, numbers))}: add or rename what is missing")
+    lacking = [part / "vali.txt" for part in parts if not (part / "vali.txt").exists()]
+    if 0 < len(lacking) < len(parts):
+        raise FormatError(lacking[0], None, "is missing, but other folds have one: add it, or remove them all")
     tests = [read_features(part / "test.txt") for part in parts]
     if any(test.names != tests[0].names for test in tests):
         raise FormatError(folder, None, "test.txt have different columns; write the last in a line of each, at least")
     data = concatenated(tests)
     if len(set(data.qids)) < len(data.qids):
         raise FormatError(folder, None, f"topic {Counter(data.qids).most_common(1)[0][0]!r} is in two test.txt")
+    others = ["train.txt"] if lacking else ["train.txt", "vali.txt"]
+    # All folds before the first learns, and one by one, as all their data may not fit in memory: they are read again.
+    for part, test in zip(parts, tests, strict=True):
+        for name in others:
+            if both := {*test.qids} & {*read_features(part / name).qids}:
+                raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in {name}, too")
     first, grades, whole = listed_run(data, ""), listed_grades(data), recipe(data, validation=None)
     every = list[Fitted]()
-    for part, test in zip(parts, tests, strict=True):
+    for part in parts:
         training = read_features(part / "train.txt")
-        validation = read_features(part / "vali.txt") if (part / "vali.txt").exists() else None
-        known = {*training.qids, *(() if validation is None else validation.qids)}
-        if both := known & {*test.qids}:
-            raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in train.txt or vali.txt, too")
+        validation = None if lacking else read_features(part / "vali.txt")
         of_fold = recipe(training, validation=validation)
         fitted = of_fold.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
         every.append(whole.bound(fitted))

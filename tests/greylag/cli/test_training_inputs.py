@@ -241,13 +241,19 @@ def test_folds_of_a_file(command, folds, tmp_path):
         (None, "--letor MQ --validation all.txt", "leave out --folds and --validation"),
         (None, "--letor MQ/Fold1", "has no folders Fold1, Fold2, ..."),
         (("MQ/Fold1/train.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "test.txt: topic '2' is in"),
+        (("MQ/Fold3/vali.txt", "1 qid:203 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "topic '203' is in vali.txt"),
+        (("MQ/Fold2/vali.txt", None), "--letor MQ --model listwise", "Fold2/vali.txt: is missing, but other folds"),
+        (("MQ/Fold2", None), "--letor MQ --model listwise", "MQ: has the folds 1, 3: add"),
+        (("MQ/Fold1", None), "--letor MQ --model listwise", "MQ: has the folds 2, 3: add"),
         (("MQ/Fold2/test.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "topic '2' is in two test.txt"),
         (("MQ/Fold3/test.txt", "1 qid:2 1:1 2:1\n"), "--letor MQ --model listwise", "test.txt have different columns"),
         (None, "--run RUN --qrels SUBTOPICS --index INDEX --model svmdiv --folds folds.tsv", "svmdiv takes a number"),
     ],
 )
 def test_refusals_of_folds(refused, folds, damage, words, reason):
-    if damage:
+    if damage and damage[1] is None:
+        (folds / damage[0]).rename(folds / "away")
+    elif damage:
         (folds / damage[0]).write_text(damage[1])
     for name in ("all.txt", "folds.tsv", "MQ"):
         words = re.sub(rf" {name}", f" {folds / name}", words)
