@@ -74,8 +74,8 @@ class RankingData:
             raise ParameterError(
                 f"X has the shape {features.shape} and y {grades.shape}: give (n, f) and (n,), a row for each document"
             )
-        if not (grades == np.round(grades)).all():
-            raise ParameterError("y has grades that are not whole numbers")
+        if grades.dtype.kind not in "biuf" or not (np.isfinite(grades) & (grades == np.round(grades))).all():
+            raise ParameterError(f"y has grades that are not whole numbers (of the type {grades.dtype})")
         if sizes.ndim != 1 or ((sizes < 0) | (sizes % 1 != 0)).any() or sizes.sum() != len(features):
             raise ParameterError(
                 f"groups are whole numbers, the documents of each query, and add up to the {len(features)} rows of X, "

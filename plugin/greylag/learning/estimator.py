@@ -18,6 +18,8 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
 from greylag.ranking import FloatArray
 
+_MISSING = {"None", "nan", "<NA>", "NaT"}
+
 
 class RankEstimator(BaseEstimator):  # type: ignore[misc]
     """Fits a learner to arrays, as scikit-learn's estimators: for `clone`, `GridSearchCV` and pipelines.
@@ -90,6 +92,8 @@ class RankEstimator(BaseEstimator):  # type: ignore[misc]
     def _data(self, X: Any, y: Any, group: Any, qid: Any, *, reset: bool) -> RankingData:
         """Check the arrays as scikit-learn does, and put the rows of each query together."""
         X, own = _split(X)
+        if sum(given is not None for given in (own, group, qid)) > 1:
+            raise ParameterError("queries are given twice: keep one of qid=, group= and the column qid of X")
         values, grades = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=reset)
         if group is not None:
             return RankingData.from_arrays(values, grades, group)
@@ -98,6 +102,9 @@ class RankEstimator(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{len(grades)} rows need their queries: qid=, one for each row, group=, or a column qid of X"
             )
+        # NumPy makes the string "nan" of it in a list of strings.
+        if qids.dtype.kind not in "biu" and (lacking := _MISSING & {*map(str, qids.tolist())}):
+            raise ParameterError(f"qid has missing values ({min(lacking)}): give each row its query")
         queries, sizes = np.unique(qids, return_inverse=True, return_counts=True)[1:]
         order = np.argsort(queries, kind="stable")
         return RankingData.from_arrays(values[order], grades[order], sizes)
