@@ -86,8 +86,13 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     """Check that a learner keeps the contract that recipes and cross-validation rely on.
 
     It is a frozen value; its result does not depend on the number of threads; the training scores that it reports are
-    those of its weights, and do not fall from round to round; the data stays as it is. By default, it is of 12 random
-    queries of 30 documents with five features.
+    those of its weights, and do not fall from round to round; the data stays as it is.
+
+    Parameters
+    ----------
+    learner : Learner
+    data : RankingData, optional
+        The training data; by default, 12 random queries of 30 documents with five features.
     """
     name, data = type(learner).__name__, _random_data() if data is None else data
     _check_frozen(learner)

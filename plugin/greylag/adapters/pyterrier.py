@@ -83,7 +83,13 @@ def _gives_documents(pt: Any, transformer: Any, columns: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class PyTerrierSource(Source):
-    """A transformer of PyTerrier as a source: from frames with qid and query to frames with qid, docno and score."""
+    """A transformer of PyTerrier that retrieves, as a source.
+
+    Parameters
+    ----------
+    transformer : pyterrier.Transformer
+        From frames with qid and query to frames with qid, docno and score.
+    """
 
     transformer: Any
 
@@ -94,7 +100,13 @@ class PyTerrierSource(Source):
 
 @dataclass(frozen=True)
 class PyTerrierStage(Stage):
-    """A transformer of PyTerrier as a stage: from qid, query, docno, score and rank to qid, docno and score."""
+    """A transformer of PyTerrier that reranks, as a stage.
+
+    Parameters
+    ----------
+    transformer : pyterrier.Transformer
+        From frames with qid, query, docno, score and rank to frames with qid, docno and score.
+    """
 
     transformer: Any
 
