@@ -16,8 +16,6 @@ from greylag.ranking import Ranking, Run
 from greylag.trec import at_level, read_subtopic_qrels
 from tests.greylag.evaluation import samples
 
-JUDGEMENTS = {"1": {"a": 1, "c": 2}, "2": {"a": 0}, "3": {"b": 1, "a": 1}}
-
 
 @pytest.mark.parametrize("seed", range(20))
 def test_loss_is_the_measure(seed):
