@@ -17,7 +17,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.learning.extraction import judged_topics
 from greylag.learning.learner import Learner
-from greylag.learning.letor import listed_grades, listed_run, read_features
+from greylag.learning.letor import listed_grades, listed_run, read_features, warn_of_order
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import span
@@ -94,9 +94,11 @@ def from_letor(
 ) -> Inputs:
     """Read a feature file, and learn from its columns."""
     data, held_out = read_features(path), None
+    warn_of_order(path, data)
     columns = chosen_columns(path, data, features)
     if validation is not None:
         held_out = read_features(validation)
+        warn_of_order(validation, held_out)
         if both := set(held_out.qids) & set(data.qids):
             raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")
         with naming(validation):

@@ -131,6 +131,7 @@ class _Block(NamedTuple):
 
 # Bytes that are parsed at once. Memory of arrays of about this size is given back when they are freed.
 BLOCK_BYTES = 1 << 26
+MANY_SORTED = 10  # topics whose documents are all sorted by grade, hardly by chance
 LARGE_ROWS = 100_000  # documents, from which on what was read is logged
 _log = logging.getLogger("greylag")
 FIRST_NAMED_QID = (
@@ -217,6 +218,17 @@ def listed_run(data: RankingData, tag: str) -> Run:
     )
 
 
+def warn_of_order(path: str | Path, data: RankingData) -> None:
+    """Warn if the documents of each of ten topics or more with different grades are sorted by these."""
+    query = np.repeat(np.arange(len(data.qids)), data.groups)
+    steps, within = np.diff(data.grades), np.diff(query) == 0
+    if not (steps[within] > 0).any() and (mixed := len(np.unique(query[1:][within & (steps < 0)]))) >= MANY_SORTED:
+        _log.warning(
+            f"{path}: the documents of all {mixed} topics with different grades are in descending order of grade, "
+            "which equal scores keep, so that measures are too high: shuffle the documents within topics"
+        )
+
+
 def listed_grades(data: RankingData) -> dict[str, dict[str, int]]:
     """Return the grades as judgements, by qid and docid."""
     return {
@@ -257,6 +269,7 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
     """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
         data = read_features(path)
+        warn_of_order(path, data)
         return {qid: [*data.docids[first:end]] for qid, (first, end) in data.spans.items()}
     qids, docids = read_arrays(path, qids=("U", 1), docids=("U", 1))
     if len(qids) != len(docids):

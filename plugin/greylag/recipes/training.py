@@ -25,7 +25,7 @@ from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, concatenated
 from greylag.learning.extraction import judged_topics
-from greylag.learning.letor import listed_grades, listed_run, read_features
+from greylag.learning.letor import listed_grades, listed_run, read_features, warn_of_order
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Run, as_run
@@ -294,6 +294,7 @@ def train_on_letor(
     data = concatenated(tests)
     if len(set(data.qids)) < len(data.qids):
         raise FormatError(folder, None, f"topic {Counter(data.qids).most_common(1)[0][0]!r} is in two test.txt")
+    warn_of_order(folder, data)
     others = ["train.txt"] if lacking else ["train.txt", "vali.txt"]
     # All folds before the first learns, and one by one, as all their data may not fit in memory: they are read again.
     for part, test in zip(parts, tests, strict=True):

@@ -62,6 +62,31 @@ def test_from_a_file_to_scores_and_their_evaluation(command, files, tmp_path):
     assert "parameters" not in told
 
 
+def test_documents_sorted_by_grade_are_warned_of(command, folds, tmp_path):
+    """Where they are learned from or scored; not if one topic is in another order, or of fewer than ten topics."""
+    whole, model, scores = folds / "all.txt", tmp_path / "m.json", tmp_path / "x.scores"
+    lines, warned = whole.read_text().splitlines(keepends=True), "{}: the documents of all 24 topics"
+    by_grade = sorted(lines, key=lambda line: (int(line.split()[1][4:]), -int(line[0])))
+    whole.write_text("".join(by_grade))
+    commands = [
+        ["train", "--model", "listwise", "--letor", whole, "--out", model],
+        ["rerank", "--letor", whole, "--model", model, "--out", scores],
+        ["fuse", "--run", scores, "--scores-of", whole, "--out", tmp_path / "x.run"],
+    ]
+    for words in commands:
+        assert command(*words)[2].count(warned.format(whole)) == 1, words
+    whole.write_text("".join([*by_grade[:-15], *reversed(by_grade[-15:])]))
+    for words in commands:
+        assert "descending order" not in command(*words)[2]
+    whole.write_text("".join(by_grade[: 15 * 9]))
+    assert "descending order" not in command(*commands[0])[2]
+    for part in folds.glob("MQ/*/test.txt"):
+        rows = part.read_text().splitlines(keepends=True)
+        part.write_text("".join(sorted(rows, key=lambda line: (int(line.split()[1][4:]), -int(line[0])))))
+    told = command("train", "--model", "listwise", "--letor", folds / "MQ", "--out", model)[2]
+    assert told.count(warned.format(folds / "MQ")) == told.count("descending order") == 1
+
+
 def test_the_choice_with_folds(command, files, tmp_path):
     """On eight topics, two of which say nothing."""
     _, test = files
