@@ -55,7 +55,8 @@ def name_files(texts: Sequence[str], by: Naming, collection: str = "") -> dict[s
     files = dict[str, Path]()
     for (name, path), number in Counter(name_runs([*map(named_file, texts)], by, collection)).items():
         if files.setdefault(name, path) != path:
-            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give one another, as in new={path}")
+            both = f"{files[name]} and {path}"
+            raise ParameterError(f"{name} names two runs, {both}: call one otherwise, as in new={path}")
         if number > 1:
             _log.warning("%s is given %d times, and counts once", name, number)
     return files
