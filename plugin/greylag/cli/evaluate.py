@@ -10,16 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import (
-    NAMED_FILES,
-    Rule,
-    Runs,
-    Shared,
-    Teams,
-    TheNames,
-    check_rules,
-    parse_measures,
-)
+from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test

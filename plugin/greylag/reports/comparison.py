@@ -16,10 +16,7 @@ from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
-from greylag.evaluation.concordance import (
-    compare_judgements,
-    compare_measures,
-)
+from greylag.evaluation.concordance import compare_judgements, compare_measures
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure, parse_measures
 from greylag.evaluation.predicted import check_coverage, check_predictions, evaluate_with_predictions
@@ -50,9 +47,7 @@ from greylag.reports.evaluation import Evaluation
 from greylag.reports.gate import check_gate, parse_fail_if
 from greylag.reports.names import name_runs
 from greylag.reports.parts import check_part_names
-from greylag.reports.scores import (
-    best_first,
-)
+from greylag.reports.scores import best_first
 from greylag.reports.verdict import verdict
 from greylag.runtime.files import read_pairs
 from greylag.trec import read_qrels

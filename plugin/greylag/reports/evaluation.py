@@ -27,22 +27,11 @@ from greylag.core.tables import (
 )
 from greylag.errors import ParameterError
 from greylag.evaluation.agreement import few_names
-from greylag.evaluation.concordance import (
-    Agreement,
-    RankCorrelation,
-    rankings_table,
-)
+from greylag.evaluation.concordance import Agreement, RankCorrelation, rankings_table
 from greylag.evaluation.holes import Holes, holes_sentences, holes_table
 from greylag.evaluation.predicted import Corrections
-from greylag.evaluation.scores import (
-    Scores,
-)
-from greylag.evaluation.significance import (
-    Significance,
-    check_comparable,
-    comparison_table,
-    narrow_table,
-)
+from greylag.evaluation.scores import Scores
+from greylag.evaluation.significance import Significance, check_comparable, comparison_table, narrow_table
 from greylag.reports.categories import category_table
 from greylag.reports.earlier import digests
 from greylag.reports.gate import Gate

@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.evaluation import (
-    SIGNIFICANCE_LEVEL,
-    Measure,
-    Scores,
-    Significance,
-    compare_scores,
-)
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure, Scores, Significance, compare_scores
 from greylag.rankers import RankingModel
 from greylag.reports import Figure, Panel, Section, change_chart, line_figure
 from greylag.studies import Table, comparison_table, means, means_table, models_table

@@ -1,13 +1,6 @@
 import pytest
 
-from greylag_papers.schiegg_2016.report import (
-    ANGLE,
-    SPREADS,
-    TRAINING,
-    claims,
-    largest_spread,
-    matched_trials,
-)
+from greylag_papers.schiegg_2016.report import ANGLE, SPREADS, TRAINING, claims, largest_spread, matched_trials
 from greylag_papers.schiegg_2016.trials import EnsembleSettings, Perturbed, Task, TrialTable, run_trials
 from tests.greylag.learning.structured.models import ComparingTable, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.studies.runner import run_study
-from greylag_papers.schiegg_2016.subsets import (
-    COLLECTION,
-    SHOWN,
-    SYNTHETIC,
-    SubsetSettings,
-    random_trials,
-    tasks,
-)
+from greylag_papers.schiegg_2016.subsets import COLLECTION, SHOWN, SYNTHETIC, SubsetSettings, random_trials, tasks
 from greylag_papers.schiegg_2016.trials import TrialTable
 from greylag_papers.yue_joachims_2008.queries import folds
 from tests.greylag.studies.samples import DEMO
