@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from greylag.cli.options import LETOR
 from greylag.cli.terminal import write_line
 from greylag.rankers.export import ENGINES, LIGHTGBM, engine_model
 from greylag.rankers.model import RankingModel
@@ -17,6 +18,9 @@ def export(
     model: Annotated[Path, typer.Argument(help="Model from `greylag train`, or trees that LightGBM saved.")],
     engine: Annotated[str, typer.Argument(help=f"Search engine: {', '.join(ENGINES)}; or {LIGHTGBM}, for trees.")],
     text_field: Annotated[str, typer.Option("--text-field", help="Name of the engine's text field.")] = "contents",
+    letor: Annotated[
+        Path | None, typer.Option("--letor", help=f"{LETOR}: the names of columns that LightGBM's model has not.")
+    ] = None,
 ) -> None:
     """Print a model in the format of a search engine: feature definitions with weights, or with trees.
 
@@ -24,4 +28,9 @@ def export(
     and column:NAME can be exported. Trees, also those in a file of LightGBM, are exported to opensearch and
     elasticsearch as XGBoost's JSON, and to lightgbm as its text.
     """
-    write_line(engine_model(RankingModel.load(model), engine, text_field))
+    learned = RankingModel.load(model)
+    if letor is not None:
+        from greylag.cli.ranking_inputs import over_columns  # with stages, which others do without
+
+        learned, _ = over_columns(learned, letor)
+    write_line(engine_model(learned, engine, text_field))

@@ -274,7 +274,11 @@ class RankingModel(SavedModel):
 
     def with_columns(self, data: RankingData) -> RankingModel:
         """Read its features ``column:NAME`` from data with the columns that it was trained on, else `ModelError`."""
-        trained, known = self.trained_columns, {str(column): column for column in bound_columns(data)}
+        trained, provenance, known = (
+            self.trained_columns,
+            self.provenance,
+            {str(column): column for column in bound_columns(data)},
+        )
 
         def bound(feature: Feature) -> Feature:
             if isinstance(feature, Trees):
@@ -284,8 +288,10 @@ class RankingModel(SavedModel):
         # LightGBM's own names are of columns in order; its reader of LETOR text has a column 0 before the first.
         if trained and trained == [f"Column_{number}" for number in range(len(trained))] and trained != [*data.names]:
             shift = len(trained) - len(data.names)
-            numbered = dict(enumerate(known.values(), shift if shift in (0, 1) else len(trained)))
-            known = {f"column:Column_{number}": column for number, column in numbered.items()}
+            if shift not in (0, 1):
+                raise ModelError(f"the file has {len(data.names)} columns, but the model {len(trained)} without names")
+            known = {f"column:Column_{number}": column for number, column in enumerate(known.values(), shift)}
+            provenance = {**provenance, "columns": [*trained[:shift], *data.names]}
         # Columns without names are known by number alone, and in another file these may be other features.
         if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
             raise ModelError(
@@ -296,7 +302,7 @@ class RankingModel(SavedModel):
             raise ModelError(
                 f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}"
             )
-        return replace(self, features=tuple(map(bound, self.features)))
+        return replace(self, features=tuple(map(bound, self.features)), provenance=provenance)
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:
         """Read features such as ``run:FILE`` from other files, by the name of each in the model, or its last part."""

@@ -1,7 +1,9 @@
 """``greylag export``."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 from greylag.features import parse_features
@@ -24,6 +26,20 @@ def test_a_model_for_solr_and_for_vespa(command, model):
     code, out, _ = command("export", model, "vespa")
     assert code == 0
     assert out.startswith("rank-profile greylag inherits FIRST {\n")
+
+
+def test_columns_that_lightgbm_named_have_the_files_names(command, refused, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    rows, settings = np.arange(40.0), {"objective": "regression", "min_data_in_leaf": 1, "verbosity": -1}
+    values = np.column_stack([rows % 3, rows])
+    lightgbm.train(settings, lightgbm.Dataset(values, label=rows > 9), 2).save_model(tmp_path / "trees.txt")
+    (tmp_path / "f.txt").write_text("1 qid:1 1:0 2:1 # d 1=clicks 2=age\n")
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:0 4:1 # d\n")
+    words = ["export", tmp_path / "trees.txt", "elasticsearch"]
+    for more, names in (([], {"Column_0", "Column_1"}), (["--letor", tmp_path / "f.txt"], {"clicks", "age"})):
+        code, out, err = command(*words, *more)
+        assert (code, err, set(re.findall('"split": "(.*)"', out))) == (0, "", names)
+    assert "wide.txt: the file has 4 columns, but the model 2" in refused(*words, "--letor", tmp_path / "wide.txt")
 
 
 def test_refusals(refused, model):

@@ -11,7 +11,7 @@ import pytest
 from greylag.errors import ModelError
 from greylag.features.learned.trees import Trees
 from greylag.learning import RankingData, listed_run
-from greylag.rankers import ModelRanker, RankingModel, explain
+from greylag.rankers import ModelRanker, RankingModel, engine_model, explain
 from tests.refusals import refuses
 
 lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
@@ -82,6 +82,10 @@ def test_a_file_of_lightgbm_ranks_and_is_explained(tmp_path):
         assert RankingModel.load(tmp_path / "model.json") == model
         bound = model.with_columns(features)
         expected, ranker = one.predict(values), ModelRanker(bound)
+        engine, text = engine_model(bound, "elasticsearch"), engine_model(bound, "lightgbm")
+        assert {*re.findall(r'"split": "(\w+)"', engine)} == {column.name for column in bound.columns}
+        assert {column.name for column in bound.columns} <= {*features.names}
+        np.testing.assert_array_equal(lightgbm.Booster(model_str=text).predict(values), expected)
         np.testing.assert_array_equal(ranker.scores(listed["3"]), expected[40:60])
         explained = explain(bound, None, listed["3"], "43")
         assert explained.score == pytest.approx(expected[42], abs=1e-15)
@@ -90,7 +94,7 @@ def test_a_file_of_lightgbm_ranks_and_is_explained(tmp_path):
         assert explained.features[-1].contribution == pytest.approx(one.predict(values[:1], pred_contrib=True)[0, -1])
     for width in (4, 8):
         other = RankingData.from_arrays(np.zeros((3, width)), [0, 0, 0], [3])
-        refuses(lambda other=other: model.with_columns(other), ModelError, "column Column_ not among")
+        refuses(lambda other=other: model.with_columns(other), ModelError, f"{width} columns model 7")
 
 
 @pytest.mark.parametrize(
