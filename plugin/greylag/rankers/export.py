@@ -106,7 +106,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     if engine == "opensearch":
         _log.warning(
             "OpenSearch 3.2 to 3.7 sends a document without a feature's value to the right at each split; other "
-            "versions send it where 0 goes, as greylag does"
+            "versions follow the trees' `missing`, or take 0 for it"
         )
     return _elastic(model, terms, field, trees)
 
