@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
 import greylag
 from tests.processes import run, run_here
 
@@ -35,6 +37,12 @@ def lay_out(folder):
         shutil.copy(DEMO / name, folder)
     docids = [json.loads(line)["id"] for line in (folder / "docs.jsonl").read_text().splitlines()]
     (folder / "pagerank.tsv").write_text("".join(f"{docid}\t{1 / n}\n" for n, docid in enumerate(docids[:600], 1)))
+    qids, rng = (
+        [line.split("\t")[0] for line in (DEMO / "topics.tsv").read_text().splitlines()],
+        np.random.default_rng(0),
+    )
+    for name, ids in (("docs", docids), ("topics", qids)):
+        np.savez(folder / f"{name}.npz", ids=ids, vectors=rng.standard_normal((len(ids), 8)))
     _lay_out_beir(folder / "scifact")
 
 

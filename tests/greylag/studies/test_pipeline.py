@@ -311,7 +311,7 @@ def test_the_automatic_choice_with_features_of_ones_own(folder, done, tmp_path):
     assert [ranking.docids for ranking in results.rankings] == [ranking.docids for ranking in expected.rankings]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "The automatic choice" in page
-    assert page.index("means over 24 judged queries") < page.index("<svg")  # the table before the charts
+    assert page.index("Means over 24 judged queries") < page.index("<svg")  # the table before the charts
 
 
 @pytest.mark.slow
