@@ -343,7 +343,8 @@ def _in_order(items: list[Any]) -> list[Any]:
         return vectors
     if {*places} != {*range(len(items))}:
         raise ParameterError(f"the encoder returned items with the indexes {shown(places)}: each text has one, from 0")
-    return [vectors[places.index(n)] for n in range(len(items))]
+    by_place = dict(zip(places, vectors, strict=True))
+    return [by_place[n] for n in range(len(items))]
 
 
 def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> None:

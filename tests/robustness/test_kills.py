@@ -152,9 +152,9 @@ def try_kill(name, folder, made, rng, expected, seconds):
         return f"exit code {again.code}: {again.errors}"
     if before and set(expected.keys) - set(again.keys) and errors == again.errors:
         return "went on from kept work without a word"
-    printed = _FINISHED.sub("", again.printed)  # killed after its last file, a study tells its results alone
-    told = expected.printed.endswith(printed) if printed != again.printed else printed == expected.printed
-    if not told or again.files != expected.files:
+    printed = _FINISHED.sub("", again.printed)  # killed after its last file, a study prints its results again, alone
+    same = expected.printed.endswith(printed) if printed != again.printed else printed == expected.printed
+    if not same or again.files != expected.files:
         names = again.files.keys() | expected.files.keys()
         differing = sorted(name for name in names if again.files.get(name) != expected.files.get(name))
         return f"another outcome: {differing}, {again.printed}"

@@ -34,7 +34,7 @@ class Agreement:
     judges: Judges
     documents: int  # that both judged
     alone: tuple[int, ...]  # that one of them judged, on the topics of both
-    kappa: float | None  # Cohen's, of relevant or not; None if neither is ever in two minds
+    kappa: float | None  # Cohen's, of relevant or not; None if both give all documents the same
     weighted_kappa: float | None  # of grades, by squared distances
     rankings: tuple[RankCorrelation, ...]
 

@@ -134,9 +134,8 @@ BLOCK_BYTES = 1 << 26
 MANY_SORTED = 10  # topics whose documents are all sorted by grade, hardly by chance
 LARGE_ROWS = 100_000  # documents, from which on what was read is logged
 _log = logging.getLogger("greylag")
-FIRST_NAMED_QID = (
-    900_000_000  # qids that are no numbers, or larger ones, are numbered after it; below 2^31 for all readers
-)
+# Qids that are no numbers, and larger ones, are numbered after it; below 2^31, for all readers.
+FIRST_NAMED_QID = 900_000_000
 MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 

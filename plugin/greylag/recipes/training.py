@@ -55,20 +55,32 @@ _log = logging.getLogger("greylag")
 
 @dataclass(frozen=True, repr=False)
 class TrainingResult:
-    """A model, and what cross-validation says of the recipe that made it; ``str`` is a summary to read."""
+    """A model, and what cross-validation says of the recipe that made it; ``str`` is a summary to read.
 
-    # Of all queries. With folds, the model's provenance has the held-out score
+    Parameters
+    ----------
+    fitted : Fitted
+        The model that was trained on all queries, and what was chosen on them. With folds, the model's provenance has
+        the held-out score.
+    held_out : CrossValidation or None
+        None without folds.
+    scores : mapping of str to Scores
+        The recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the "general
+        model", which needs no judgements, if the recipe begins with one. Empty without folds.
+    baselines : mapping of str to Run
+        With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
+        "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
+    depth : int or None
+        The number of documents of each query that were learned from; None for all.
+    by_fold : FoldMeans or None
+        With given folds, their means by the recipe's measure, AP, and nDCG@10 with both gains.
+    """
+
     fitted: Fitted
-    # None without folds, which the next two need, too
     held_out: CrossValidation | None = field(default=None, compare=False)
-    # The recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the "general model",
-    # if the recipe begins with one
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
-    # By what each fold tuned or picked on its training queries, such as "tuned BM25", a run, or the "best column"
     baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
-    # The number of documents of each query that were learned from; None for all
     depth: int | None = None
-    # With given folds, their means by the recipe's measure, AP and nDCG@10 with both gains
     by_fold: FoldMeans | None = field(default=None, compare=False)
 
     @property

@@ -97,8 +97,8 @@ def joint_comparisons(tested: Tested) -> list[Table]:
         same += [(*key, *(marked_p(c.equivalence_p) for c in compared))] if compared[0].margin is not None else []
     tables = [
         Table("Second table: differences of means.", (*header, "mean"), differences),
-        Table("Third: corrected p.", header, p),
-        Table("Fourth: same p.", header, same),
+        Table("Third table: corrected p.", header, p),
+        Table("Fourth table: corrected p of equivalence within the margin.", header, same),
     ]
     return [table for table in tables if table.rows]
 

@@ -315,4 +315,4 @@ def test_work_that_ends_its_workers_is_said():
 
     with local(processes=True):
         refuses(lambda: [*parallel_map(kill, range(3), what="items")], DependencyError, "memory")
-        pytest.importorskip("distributed").default_client().wait_for_workers(1, timeout=60)  # Dask cannot end a start
+        pytest.importorskip("distributed").default_client().wait_for_workers(1, timeout=60)  # Dask cannot close before
