@@ -15,7 +15,7 @@ DOCUMENTS ?= 100000 1000000
 # Where it is set, each of the many processes that tests start compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long docs names screenshots fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
+.PHONY: demo test test-long docs names screenshots fuzz mutants studies lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -50,6 +50,10 @@ mutants: test-venv
 # What is derived from the code and from experiment files: public names, the page of commands, figures in pages
 names: test-venv
 	@GREYLAG_GOLDEN=write $(BIN)/python -m pytest --quiet tests/test_structure.py tests/docs/test_hooks.py tests/docs/test_tables.py tests/greylag_papers/beyond/test_learning_curve.py -k 'public_names_are or kept or picture'
+
+# Every study whose data are at hand, against the scores it expects: hours. Goes on where it stopped; make studies NAMES="cacm demo"
+studies: test-venv
+	$(BIN)/python -m tests.studies $(NAMES)
 
 lint: venv
 	$(BIN)/ruff check plugin tests

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, cast, get_args
 
 from greylag.errors import ParameterError
 from greylag.features.feature import Feature
-from greylag.features.weighting import WEIGHTINGS
+from greylag.features.weighting import WEIGHTINGS, Profile
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
@@ -158,15 +158,24 @@ EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCT
 """The expansion features, one for each weighting."""
 
 
-def candidate_pool(name: Pool = "full") -> tuple[FeatureSpec, ...]:
+def candidate_pool(name: Pool = "full", profile: Profile = "indri") -> tuple[FeatureSpec, ...]:
     """List the candidate features of Metzler (2007, section 5): all combinations of weighting, clique set and window.
 
     {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}. Clique sets of several terms
     are of sequential dependence ("sd"), full dependence ("fd") or both ("full"): 28, 28 or 54 features.
+
+    By the profile "inquery", U-1 is left out: two terms never fit into one token. It is one of the trivial features
+    that the paper removes, although by LM its values differ: those of a clique without matches fall with the document's
+    length.
     """
     if name not in POOLS:
         raise ParameterError(f"unknown pool {name!r}: use {', '.join(POOLS)}")
-    windows = [(cliques, window) for cliques, windows in POOL_WINDOWS.items() for window in windows]
+    windows = [
+        (cliques, window)
+        for cliques, windows in POOL_WINDOWS.items()
+        for window in windows
+        if (profile, window) != ("inquery", Window("U", 1))
+    ]
     return (
         *(FeatureSpec("FI", "term", function) for function in FUNCTIONS),
         *(

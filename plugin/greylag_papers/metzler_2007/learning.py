@@ -189,7 +189,8 @@ class Experiment:
     @cached_property
     def pool(self) -> tuple[Feature, ...]:
         """The candidates without `EXPANSION`."""
-        return unique_features([*candidate_pool(self.settings.features.pool), *self.settings.priors])
+        features = self.settings.features
+        return unique_features([*candidate_pool(features.pool, features.profile), *self.settings.priors])
 
     @cached_property
     def base(self) -> FeatureParameters:

@@ -122,11 +122,16 @@ def _match(model: StructuredModel[Any, Any, Any], task: Task, method: str, trial
 
 def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
     """Find by bisection the largest spread in `SPREADS` at which a growing quantity is at most `limit`."""
+
+    # Means that are equal on paper differ in their last bits.
+    def matches(spread: float) -> bool:
+        return round(quantity(spread), 12) <= round(limit, 12)
+
     # The lower end if the quantity is above the limit everywhere, the upper end if it is nowhere.
     low, high = np.log(SPREADS)  # bisected by ratios, as the range spans five powers of ten
-    if quantity(SPREADS[1]) <= limit:
+    if matches(SPREADS[1]):
         return SPREADS[1]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if quantity(float(np.exp(middle))) <= limit else (low, middle)
+        low, high = (middle, high) if matches(float(np.exp(middle))) else (low, middle)
     return float(np.exp(low))

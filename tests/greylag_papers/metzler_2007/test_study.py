@@ -1,19 +1,21 @@
 """The study as a whole: nested, reproducible, and all its files."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from greylag import PositionalIndex, Ranking
 from greylag.evaluation import evaluate
-from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool
+from greylag.features import FeatureExtractor, candidate_pool
 from greylag.learning import training_data, useful_features
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.studies import load
 from greylag.studies.runner import run_study
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
+from greylag_papers.metzler_2007.learning import Experiment, Features
 from tests.greylag.studies import samples as studies
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, write_config
@@ -22,16 +24,18 @@ from tests.greylag_papers.metzler_2007.samples import SYSTEMS, write_config
 def test_the_size_of_the_pool():
     """The paper has 48 features left; with its literal windows and cliques of three terms, 50 are."""
     rng, words = np.random.default_rng(1), [f"w{i}x" for i in range(12)]
-    texts = {f"d{i}": " ".join(rng.choice(words, size=40)) for i in range(60)}
+    # Of different lengths: the values of a window that never matches are then different, too.
+    texts = {f"d{i}": " ".join(rng.choice(words, size=80 + i % 20)) for i in range(60)}
     rankings = [
         Ranking(str(n), " ".join(rng.choice(words, 3 + n % 3, replace=False)), tuple(texts), np.zeros(60))
         for n in range(12)
     ]
-    extract = FeatureExtractor(
-        PositionalIndex.from_texts(texts), candidate_pool("full"), FeatureParameters(profile="inquery", max_clique=3)
-    )
+    settings = SimpleNamespace(features=Features(pool="full", profile="inquery", max_clique=3), priors=[])
+    experiment = Experiment(settings, None)
+    assert len(candidate_pool("full")) == 54
+    extract = FeatureExtractor(PositionalIndex.from_texts(texts), experiment.pool, experiment.base)
     data = training_data(rankings, {ranking.qid: {"d1": 1} for ranking in rankings}, extract)
-    assert (len(data.names), len(useful_features(data)[0].names)) == (54, 50)
+    assert len(useful_features(data)[0].names) == len(data.names) == 50
 
 
 def test_every_run_is_reranked_by_the_models_of_its_folds(done):
