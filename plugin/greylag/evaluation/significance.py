@@ -19,11 +19,11 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
+from greylag.evaluation.sign_flips import MOST_FLIPPED, Alternative, sign_flip_p
 from greylag.evaluation.tukey import residual_variance, tukey_critical, tukey_p
 from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
-Alternative = Literal["two-sided", "greater"]
 Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
 
 RESAMPLES = 2**16
@@ -290,9 +290,9 @@ def compare_scores(
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
 
     - "t": Student's paired t-test.
-    - "wilcoxon": Wilcoxon's signed-rank test without zeros; exact for few queries, else by the normal approximation, as
-      `scipy.stats.wilcoxon` chooses.
-    - "randomization": Fisher's randomisation test, which flips the signs of the x_q. Exact for up to 16 non-zero x_q,
+    - "wilcoxon": Wilcoxon's signed-rank test without zeros. Exact for up to 20 non-zero x_q, also with ties; else exact
+      or by the normal approximation, as `scipy.stats.wilcoxon` chooses.
+    - "randomization": Fisher's randomisation test, which flips the signs of the x_q. Exact for up to 20 non-zero x_q,
       else (1 + b) / (1 + 2^16), with b the number of random flips whose mean is at least as extreme; doubled if
       two-sided.
 
@@ -523,12 +523,20 @@ def paired_test(
         return t, _upper_tail(t, n) if alternative == "greater" else 2 * _upper_tail(abs(t), n)
     from scipy import stats
 
+    # Zeros are 0 with either sign: without them, more tests are exact.
+    changed = improvements[improvements != 0]
+    flipped, statistic = changed, float(improvements.mean())
     if test == "wilcoxon":
-        result = stats.wilcoxon(improvements, alternative=alternative)
+        flipped = np.sign(changed) * stats.rankdata(np.abs(changed))
+        better, worse = (float(flipped[flipped * sign > 0].sum()) * sign for sign in (1, -1))
+        statistic = better if alternative == "greater" else min(better, worse)
+    if len(changed) <= MOST_FLIPPED:
+        p = sign_flip_p(flipped, alternative)
+    elif test == "wilcoxon":
+        p = stats.wilcoxon(improvements, alternative=alternative).pvalue
     else:
-        # Zeros are 0 with either sign: without them, more tests are exact.
-        result = stats.permutation_test(
-            (improvements[improvements != 0],),
+        p = stats.permutation_test(
+            (changed,),
             np.sum,
             permutation_type="samples",
             vectorized=True,
@@ -536,9 +544,8 @@ def paired_test(
             batch=RESAMPLES // 16,
             alternative=alternative,
             rng=np.random.default_rng(seed),
-        )
-    statistic = improvements.mean() if test == "randomization" else result.statistic
-    return float(statistic), float(result.pvalue)
+        ).pvalue
+    return statistic, float(p)
 
 
 def equivalence_test(

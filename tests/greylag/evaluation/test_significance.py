@@ -1,10 +1,11 @@
 """Significance tests against SciPy, closed forms and enumeration.
 
-Tests `power`.
+Tests `power` and `sign_flips`.
 """
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -50,10 +51,46 @@ def test_randomization_equals_the_enumeration_of_all_signs(seed, alternative):
     assert statistic == pytest.approx(improvements.mean())
 
 
-def test_randomization_is_exact_for_16_nonzero_improvements():
-    improvements = np.concatenate([np.zeros(200), np.ones(16)])
-    assert paired_test(improvements, "randomization")[1] == 2 / 2**16
-    assert paired_test(improvements, "randomization", "greater")[1] == 1 / 2**16
+@pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
+def test_ranks_and_signs_are_exact_for_20_nonzero_improvements(test):
+    improvements = np.concatenate([np.zeros(200), np.full(20, 0.1)])
+    assert paired_test(improvements, test)[1] == 2 / 2**20
+    assert paired_test(improvements, test, "greater")[1] == 1 / 2**20
+    assert paired_test(-improvements, test, "greater")[1] == 1
+
+
+def enumerated(improvements, test, alternative):
+    """The share of all flips, in whole numbers, whose sum, or sum of ranks, is at least as extreme."""
+    values = [Fraction(round(1000 * x)) for x in improvements if x]
+    sizes = sorted(map(abs, values))
+    if test == "wilcoxon":  # mean ranks of sizes that tie
+        first = {size: sizes.index(size) for size in sizes}
+        ranks = [first[abs(x)] + Fraction(sizes.count(abs(x)) + 1, 2) for x in values]
+        values = [rank if x > 0 else -rank for x, rank in zip(values, ranks, strict=True)]
+    sums = [sum(s * x for s, x in zip(signs, values, strict=True)) for signs in product([1, -1], repeat=len(values))]
+    reached = [one >= sum(values) if alternative == "greater" else abs(one) >= abs(sum(values)) for one in sums]
+    return float(Fraction(sum(reached), len(reached)))
+
+
+FEW_CHANGES = [
+    *((), (0.5,), (-0.5,), (0.1, 0.1), (-0.1, -0.1), (0.1, -0.1), (0.2, 0.5), (0.5, -0.2), (-0.2, -0.5)),
+    *((0.1, 0.2, -0.3), (0.1, 0.1, 0.1), (0.1, 0.2, 0.3, -0.1, 0.4), (0.3, 0.1, 0.2, 0.6, -0.6, -0.2)),
+]  # the sums of 0.1, 0.2 and -0.3, in any order, are 0 on paper alone
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("equal", [0, 1, 5, 60])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("changes", FEW_CHANGES)
+def test_few_changes_have_the_p_of_an_enumeration(changes, alternative, equal):
+    """Among topics that did not change, few or many; of a t-test with a variance, SciPy's."""
+    improvements = np.array([*changes, *[0.0] * equal])
+    for test in ("wilcoxon", "randomization") if len(improvements) > 1 else ():
+        p = paired_test(improvements, test, alternative)[1]
+        assert p == (enumerated(changes, test, alternative) if changes else 1), test
+    if np.ptp(improvements) if len(improvements) > 1 else 0:
+        expected = stats.ttest_1samp(improvements, 0, alternative=alternative)
+        assert paired_test(improvements, "t", alternative) == (expected.statistic, pytest.approx(expected.pvalue))
 
 
 def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_seed():

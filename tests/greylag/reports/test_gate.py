@@ -8,6 +8,7 @@ from scipy import stats
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare_scores
+from greylag.reports.categories import by_category
 from greylag.reports.gate import MOST_CHECKS, check_gate, parse_fail_if
 from tests.greylag.reports.test_verdict import scores
 from tests.refusals import refuses
@@ -52,6 +53,24 @@ def test_checks_are_scipys(seed, fail_if):
     assert str(gate).startswith(f"gate {'passed' if gate.passed else 'failed'}: {sum(failing)} of 12 checks fail; ")
     assert len(str(gate).splitlines()) <= MOST_CHECKS + 3
     assert gate.to_dict()["passed"] == gate.passed
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
+@pytest.mark.parametrize("change", [0.3, -0.3])
+def test_a_single_topic_that_changed_is_tested_in_categories(test, change):
+    """In one category it is the only one of several topics, in another nothing changed."""
+    values = np.linspace(0, 0.5, 12)[:, None]
+    changed = values + change * (np.arange(12) == 3)[:, None]
+    measures, qids = scores(np.random.default_rng(0), "a", ["AP", "P@5"])["a"].measures[:1], [*map(str, range(12))]
+    found = {name: Scores(measures, tuple(qids), one, (), ()) for name, one in (("a", values), ("b", changed))}
+    parts = {"all": found, **by_category(found, {qid: "early" if n < 6 else "late" for n, qid in enumerate(qids)})}
+    gate = check_gate(parts, compare_scores(found, "a", test=test, correction="bh"), "worse")
+    n = {"all": 12, "early": 6, "late": 6}
+    t = {name: stats.t.sf(-np.sign(change), n[name] - 1) for name in ("all", "early")} | {"late": 1.0}
+    exact = {"all": 0.5, "early": 0.5, "late": 1.0} if change < 0 else dict.fromkeys(n, 1.0)
+    expected = stats.false_discovery_control([(t if test == "t" else exact)[name] for name in parts])
+    assert {check.topics: check.p for check in gate.checks} == pytest.approx(dict(zip(parts, expected, strict=True)))
+    assert gate.passed
 
 
 def test_baselines_are_not_checked():
