@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag.core import foreign
-from greylag.core.checks import check_ids, check_sequences
+from greylag.core.checks import check_ids, check_sequences, naming
 from greylag.core.guidance import guided
 from greylag.core.hints import remedy, shown
 from greylag.core.tables import Library, Printed, Row, Table, as_frame
+from greylag.core.ties import Ties, check_float32, trec_order
 from greylag.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
@@ -250,27 +251,46 @@ def as_ranking(value: Any) -> Ranking:
     return value
 
 
-def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
+def as_run(value: Any, topics: Mapping[str, str] | None = None, *, tag: str = "greylag") -> Run:
     """Return a run unchanged; rankings, `Scored` by qid, and the runs of other packages, as a run.
 
-    `topics` are the texts of its queries, before those of a frame. `ParameterError` for anything else.
+    What states an order, as lists do and frames with ranks, keeps it where scores tie; scores alone are ordered as by
+    `Run.from_dict`. `topics` are the texts of the queries, before those of a frame, and `tag` is the name of a run that
+    has none. `ParameterError` for anything else.
     """
     if isinstance(value, Run):
         return value
     value = foreign.listed(value)
     if found := foreign.scored(value, texts=topics is None):
-        scores, texts = foreign.scores_of(found.rows).items(), found.texts if topics is None else topics
-        rankings = (Ranking.sort(q, foreign.topic(q, texts), [*by], [*by.values()]) for q, by in scores)
-        return Run(tuple(rankings), found.tag)
+        scores, texts = foreign.scores_of(found.rows), found.texts if topics is None else topics
+        queries = {qid: foreign.topic(qid, texts) for qid in scores}
+        if not found.ranked:
+            return Run.from_dict(scores, queries, tag=found.tag or tag)
+        run = Run(tuple(Ranking.sort(qid, queries[qid], [*by], [*by.values()]) for qid, by in scores.items()), tag)
+        turned = sum(run[qid].docids != tuple(by) for qid, by in scores.items())
+        Ties(queries=len(run), turned=turned).warn(f"run {tag}", "rank")
+        return run
     if isinstance(value, list | tuple) and value and all(isinstance(one, Ranking) for one in value):
-        return Run(tuple(value))
+        return Run(tuple(value), tag)
     if isinstance(value, Mapping) and all(isinstance(by, Mapping) or is_scored(by) for by in value.values()):
-        return Run.from_dict(value, topics)
+        return Run.from_dict(value, topics, tag=tag)
     first = value[0] if isinstance(value, list | tuple) and value else None
     judged = type(value).__name__ == "Qrels" or hasattr(first, "relevance")
     how = "the run comes before the judgements" if judged else remedy(value)
     how = how or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
     raise ParameterError(f"a {type(value).__name__} is no run: {how}")
+
+
+def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
+    """Rank documents whose scores state no order."""
+    docids, values = [*scores], np.array([*scores.values()], dtype=np.float64)
+    if np.isfinite(values).all():  # what is not, a ranking refuses
+        with naming(f"query {qid}"):
+            check_float32(values)
+        if order := trec_order(docids, values):
+            docids, values = [docids[place] for place in order], values[order]
+        values = np.minimum.accumulate(values)  # which changes scores that are equal in float32 alone
+    return Ranking(qid, query, tuple(docids), values)
 
 
 @guided
@@ -312,7 +332,9 @@ class Run(Printed, Mapping[str, Ranking]):
         Parameters
         ----------
         scores : mapping of qid to docid to float, or to a list of pairs (docid, score)
-            Scores by docid are sorted, and ties keep the order of the mapping. Lists begin with the best document.
+            Scores by docid are ordered as in files: by score, rounded to float32, then by docid, both descending, as by
+            trec_eval. Scores that are equal in float32 alone are lowered where docids reverse them. One score for all
+            documents of most queries is warned of. Lists begin with the best document, and keep their order.
             Identifiers that are integers are converted.
         topics : mapping of qid to str, optional
             The texts of the queries, which stages and features read.
@@ -321,23 +343,24 @@ class Run(Printed, Mapping[str, Ranking]):
 
         Examples
         --------
-        >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9}})["1"].docids
-        ('d1', 'd2')
+        >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9, "d3": 0.4}})["1"].docids
+        ('d1', 'd3', 'd2')
         """
-        texts, rankings = foreign.by_id(topics or {}, "query"), []
+        texts, rankings, ties = foreign.by_id(topics or {}, "query"), list[Ranking](), Ties()
         for qid, by in foreign.by_id(scores, "query").items():
             query = texts.get(qid, "")
             if isinstance(by, Mapping):
-                by_docid = foreign.by_id(by, "document")
-                rankings.append(Ranking.sort(qid, query, [*by_docid], [*by_docid.values()]))
+                rankings.append(_by_score(qid, query, foreign.by_id(by, "document")))
+                ties.count(rankings[-1].scores)
             elif is_scored(by):  # in the order of ranks: sorting would hide a mistake
                 rankings.append(Ranking.from_hits(qid, query, by))
             else:
                 raise ParameterError(f"query {qid} has {shown(by)}: pass scores by qid and docid")
+        ties.warn(f"run {tag}")
         return cls(tuple(rankings), tag)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return the scores by qid and docid, as pytrec_eval takes them."""
+        """Return the scores by qid and docid, as pytrec_eval takes them, which lose the order of ties."""
         return {r.qid: dict(zip(r.docids, r.scores.tolist(), strict=True)) for r in self.rankings}
 
     def __getitem__(self, qid: str) -> Ranking:

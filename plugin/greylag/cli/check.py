@@ -37,8 +37,8 @@ def check(
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 
-    All runs are checked, with a line for each rule, and warnings of equal rankings or tags. The exit code is 2 if TREC
-    would refuse one. Nothing is repaired.
+    All runs are checked, with a line for each rule, and warnings of equal rankings or tags, and of ties that trec_eval
+    breaks in another order than the ranks. The exit code is 2 if TREC would refuse one. Nothing is repaired.
     """
     shared: Shared = context.obj
     check_rules(context, [Rule("--docids", "both say which documents there are", excluded="--index")])
@@ -60,6 +60,7 @@ def check(
             findings = found[str(path)].findings
             write_line("\n".join(map(str, findings)))
             broken = [finding.rule for finding in findings if finding.broken]
+            found[str(path)].ties.warn(path)
         write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
     for warning in identical({name: one.rankings for name, one in found.items() if one.rankings}):

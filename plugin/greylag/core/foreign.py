@@ -31,7 +31,8 @@ class Scored(NamedTuple):
 
     rows: Rows
     texts: Mapping[str, str] | None = None
-    tag: str = "greylag"
+    tag: str | None = None
+    ranked: bool = False  # whether the rows of a query are in the order of ranks, which they keep where scores tie
 
 
 def scored(value: Any, *, texts: bool = True) -> Scored | None:
@@ -135,17 +136,17 @@ def _column(frame: Any, name: str) -> list[Any]:
 
 
 def frame_run(frame: Any, texts: bool) -> Scored:
-    """Return the run in a frame; ties are in the order of the column ``rank``, if there is one, or of the rows."""
+    """Return the run in a frame, in the order of the column ``rank`` if there is one."""
     qids = qids_of(frame)
     rows = list(zip(qids, column_of(frame, "docno"), column_of(frame, "score"), strict=True))
-    if "rank" in frame.columns:  # equal scores keep the order of rows
+    if ranked := "rank" in frame.columns:  # of equal ranks, the first row comes first
         places = {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
         ranks = [
             number(rank, f"the rank in row {row} of the frame") for row, rank in enumerate(_column(frame, "rank"), 1)
         ]
         rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[qids[i]], ranks[i]))]
     texts = texts and column_name(frame, "query") is not None
-    return Scored(rows, texts_of(qids, column_of(frame, "query")) if texts else None)
+    return Scored(rows, texts_of(qids, column_of(frame, "query")) if texts else None, ranked=ranked)
 
 
 def qids_of(frame: Any) -> list[str]:

@@ -17,7 +17,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.scores import Scores, evaluate_by_subtopic
+from greylag.evaluation.scores import Scores, score_subtopics
 from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare_scores
 from greylag.index.positional import PositionalIndex
@@ -307,7 +307,7 @@ def _learned(
 
 def _evaluated(run: Run, qrels: SubtopicQrels, measures: tuple[Measure, Measure]) -> Scores:
     """Score a run by the measure and the cost, a column each, also if they are one measure."""
-    scores = evaluate_by_subtopic(run, qrels, measures)
+    scores = score_subtopics(run, qrels, measures)
     return replace(scores, measures=measures, values=np.broadcast_to(scores.values, (len(scores.qids), 2)))
 
 

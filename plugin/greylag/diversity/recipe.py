@@ -32,7 +32,7 @@ from greylag.diversity.training import (
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores
 from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
-from greylag.evaluation.scores import evaluate_by_subtopic
+from greylag.evaluation.scores import score_subtopics
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.ranking import Ranking, Run, as_run
@@ -277,7 +277,7 @@ def beside_others(
     before = first.select_queries(held_out)
     options: dict[str, Any] = {"depth": recipe.depth, "k": recipe.k}
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
-    score = partial(evaluate_by_subtopic, qrels={qid: qrels[qid] for qid in held_out}, measures=measures)
+    score = partial(score_subtopics, qrels={qid: qrels[qid] for qid in held_out}, measures=measures)
     # Their mean stands for the expectation; one order could be lucky.
     orders = [score(RandomOrder(seed=seed, **options).run(before)) for seed in range(RANDOM_ORDERS)]
     return {

@@ -1,13 +1,14 @@
-"""Detect judgements of other topics or documents, which make any run score near 0, and runs that are equal."""
+"""Detect what makes scores mean something else: judgements of other topics or documents, ties, and equal runs."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from greylag.core.ties import trec_order
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
-from greylag.ranking import Run
+from greylag.ranking import Ranking, Run
 
 MOST_NAMES = 5  # in a sentence
 NEARLY_ALL = 0.9
@@ -41,6 +42,25 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
             "the topics, --topics scores this part"
         ]
     return []
+
+
+def check_ties(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a warning if trec_eval, which orders ties by docid, gives judged documents other ranks than the run."""
+    common = [qid for qid in run if qid in judgements]
+    if turned := sum(_differs(run[qid], judgements[qid]) for qid in common):
+        return [
+            f"{turned} of {len(common)} queries have documents with equal scores, as 32-bit numbers, in another order "
+            "than by docid, descending, so that trec_eval would score them otherwise; write_run keeps the order"
+        ]
+    return []
+
+
+def _differs(ranking: Ranking, judged: Mapping[str, Any]) -> bool:
+    """Return whether trec_eval's order has other judgements at some rank."""
+    order = trec_order(ranking.docids, ranking.scores)
+    by_subtopic = [grades for grades in judged.values() if isinstance(grades, Mapping)] or [judged]
+    ranked = [tuple(grades.get(docid) for grades in by_subtopic) for docid in ranking.docids if order]
+    return order is not None and [ranked[place] for place in order] != ranked
 
 
 def few_names(names: Sequence[str], last: str = ", ") -> str:

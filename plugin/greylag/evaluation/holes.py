@@ -14,7 +14,7 @@ from greylag.core.foreign import as_qrels
 from greylag.core.tables import Marked, Printed, Row, Table, unmarked
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
-from greylag.evaluation.scores import Scores, evaluate
+from greylag.evaluation.scores import Scores, score_documents
 from greylag.evaluation.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
 from greylag.ranking import FloatArray, IntArray, Run, as_run
 from greylag.trec import Qrels
@@ -99,13 +99,13 @@ def score_holes(
     """
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
-    runs, qrels = {name: as_run(run) for name, run in runs.items()}, as_qrels(qrels)
+    runs, qrels = {name: as_run(run, tag=name) for name, run in runs.items()}, as_qrels(qrels)
     of_run = {name: (teams or {}).get(name, name) for name in runs}
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
-    plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}
+    plain = {name: score_documents(run, qrels, parsed) for name, run in runs.items()}
     relevant, without_own = ({name: scores.values.copy() for name, scores in plain.items()} for _ in range(2))
     own = {name: np.zeros(len(parsed), np.int64) for name in runs}
     grades = [grade for judged in qrels.values() for grade in judged.values()]
@@ -131,12 +131,12 @@ def score_holes(
             alone = {qid: {d for d in held[qid][team] & rewarded[qid] if ranked[qid][d] == 1} for qid in qrels}
             others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
             own[name][column] = sum(len(alone[qid].intersection(top)) for qid, top in tops[name].items())
-            relevant[name][:, column] = evaluate(run, filled, [measure]).values[:, 0]
-            without_own[name][:, column] = evaluate(run, others, [measure]).values[:, 0]
+            relevant[name][:, column] = score_documents(run, filled, [measure]).values[:, 0]
+            without_own[name][:, column] = score_documents(run, others, [measure]).values[:, 0]
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in parsed]
     shares = {}
     for name, run in runs.items():
-        judged_to = evaluate(run, qrels, cutoffs)  # a mean over the queries with documents
+        judged_to = score_documents(run, qrels, cutoffs)  # a mean over the queries with documents
         means = judged_to.values.sum(axis=0) / max(judged_to.ranked.sum(), 1)
         shares[name] = means[[judged_to.measures.index(cutoff) for cutoff in cutoffs]]
     # Each measure at its own cut-off: what lies below it changes neither its score nor its share.
@@ -145,7 +145,7 @@ def score_holes(
         shares,
         plain,
         {name: replace(plain[name], values=values) for name, values in relevant.items()},
-        {name: replace(evaluate(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
+        {name: replace(score_documents(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
         own,
         {name: replace(plain[name], values=values) for name, values in without_own.items()},
         teams is not None,

@@ -81,7 +81,7 @@ def pool_runs(
     check_counts(depth=depth, **({} if sample is None else {"sample": sample}))
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
-    tops = {name: _top(run, depth) for name, run in runs.items()}
+    tops = {name: _top(name, run, depth) for name, run in runs.items()}
     labels = {name: (top.tag, name) for name, top in tops.items()}
     of_run = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
     known = {} if judged is None else read_qrels(judged)
@@ -114,10 +114,10 @@ def pool_runs(
     return JudgingPool(documents, total["judged"], total["omitted"], rows)
 
 
-def _top(run: Any, depth: int) -> Run:
+def _top(name: str, run: Any, depth: int) -> Run:
     """Return the top documents of a run, of whose file no others are kept."""
     if not isinstance(run, str | Path | RunParts):
-        return as_run(run).head(depth)
+        return as_run(run, tag=name).head(depth)
     parts = run if isinstance(run, RunParts) else RunParts(run)
     tops = parts.apply(lambda read: [part.head(depth) for part in read])
     return Run(tuple(chain.from_iterable(top.rankings for top in tops)), tops[0].tag)

@@ -17,7 +17,7 @@ from greylag.core.tables import Marked, Printed, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.scores import Scores, evaluate
+from greylag.evaluation.scores import Scores, score_documents
 from greylag.evaluation.significance import (
     MOST_SENTENCES,
     Correction,
@@ -308,7 +308,7 @@ def check_predictions(people: Qrels, predicted: Qrels) -> list[str]:
 
 def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list[str]:
     """Return a warning if predictions cover the run otherwise where people judged: then their bias there is another."""
-    shares = evaluate(run, predicted, ["Judged@10"])
+    shares = score_documents(run, predicted, ["Judged@10"])
     judged = np.array([qid in people for qid in shares.qids])
     known, rest = (float(shares.values[where, 0].mean()) for where in (judged, ~judged))
     if abs(known - rest) <= MAX_JUDGED_DIFFERENCE:

@@ -6,6 +6,7 @@ represents exactly, so that only the order of the `Ranking` is scored.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.agreement import document_grades, few_names
+from greylag.evaluation.agreement import check_ties, document_grades, few_names
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
@@ -27,6 +28,7 @@ MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
 TOP = 10  # documents of each ranking that a run read in parts keeps
 NO_DOCUMENT = "-greylag-no-document-"
+_log = logging.getLogger("greylag")
 
 
 @guided
@@ -118,19 +120,33 @@ def evaluate(
     counts documents as relevant or not; RBP-residual is what it would gain if all others that are not judged were
     relevant (Moffat and Zobel 2008).
 
+    Rankings are scored in their order. A warning counts the queries where trec_eval, which orders scores that tie in
+    float32 by docid, descending, would give judged documents other ranks.
+
     Parameters
     ----------
     run : Run, mapping of qid to docid to float, or a run of another package
         The rankings to score. Those of other packages are Pyserini's hits by qid, data frames with PyTerrier's columns
-        qid, docno and score, ``ranx.Run``, and scored documents of ir_measures.
+        qid, docno and score, ``ranx.Run``, and scored documents of ir_measures. Scores alone are ordered as in files
+        (see `Run.from_dict`); lists, and frames with a column rank, keep their order where scores tie.
     qrels : mapping of qid to docid to int, or judgements of another package
         Those are data frames with qid, docno and label, ``ranx.Qrels`` and judgements of ir_measures.
     measures : sequence of Measure, str or measure of ir_measures, default AP, P@10 and nDCG@10
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
+    parsed, run, judged = parse_measures(measures), _one_run(run), as_qrels(qrels)
+    _warn_of_ties(run, judged)
+    return score_documents(run, judged, parsed)
+
+
+def _warn_of_ties(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> None:
+    for warning in check_ties(run, judgements):
+        _log.warning("run %s: %s", run.tag, warning)
+
+
+def score_documents(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:
+    """Score a run as `evaluate` does, without warnings."""
     parsed = parse_measures(measures)
-    run = _one_run(run)
-    qrels = as_qrels(qrels)
     check_judged(parsed, by_subtopic=False)
     foreign = [measure for measure in parsed if measure.family.from_ir_measures]
     others = [measure for measure in parsed if not (measure.family.from_grades or measure.family.from_ir_measures)]
@@ -149,7 +165,7 @@ class PartsScores:
         for part in parts:
             judged = {qid: qrels[qid] for qid in part if qid in qrels}
             if judged:
-                self._values.update(zip(judged, evaluate(part, judged, measures).values, strict=True))
+                self._values.update(zip(judged, score_documents(part, judged, measures).values, strict=True))
             keys |= ranking_keys(part)
             tops += [_top(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
             tag = part.tag
@@ -157,9 +173,9 @@ class PartsScores:
         self.keys = frozenset(keys)
 
     def scores(self) -> Scores:
-        """Return what `evaluate` returns for the whole run."""
+        """Return what `score_documents` returns for the whole run."""
         # But for values, the first documents show all, such as a run of other topics, which is refused.
-        found = evaluate(self.tops, self._qrels, self._measures)
+        found = score_documents(self.tops, self._qrels, self._measures)
         rows = [self._values.get(qid, row) for qid, row in zip(found.qids, found.values, strict=True)]
         return replace(found, values=np.array(rows).reshape(found.values.shape))
 
@@ -196,10 +212,17 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
         Grades by qid, subtopic and docid.
     """
     parsed, run = parse_measures(measures), _one_run(run)
+    _warn_of_ties(run, qrels)
+    return score_subtopics(run, qrels, parsed)
+
+
+def score_subtopics(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str | Any]) -> Scores:
+    """Score a run as `evaluate_by_subtopic` does, without warnings."""
+    parsed = parse_measures(measures)
     columns: dict[Measure, FloatArray] = {}
     relevance = [measure for measure in parsed if not measure.family.from_subtopics]
     if relevance:
-        values = evaluate(run, highest_grades(qrels), relevance).values
+        values = score_documents(run, highest_grades(qrels), relevance).values
         columns.update(zip(relevance, values.T, strict=True))
     # The pool is that of a level, so that measures of one level share the tables of grades.
     for level in dict.fromkeys(measure.rel for measure in parsed if measure.family.from_subtopics):

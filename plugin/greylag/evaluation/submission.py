@@ -14,7 +14,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from greylag.core.checks import check_counts
+from greylag.core.ties import Ties
 from greylag.errors import FormatError
 from greylag.runtime.files import Faults, parse_number, read_rows, read_text_blocks
 from greylag.trec.qrels import BEIR_COLUMNS
@@ -58,6 +61,7 @@ class Submission:
     findings: list[Finding]  # for each rule, in their order
     tag: str  # of the first line; "" if there is none
     rankings: str  # a digest of the documents of all topics in the file's order; "" if there are none
+    ties: Ties  # the topics, and those in which trec_eval breaks ties in another order than that of the lines
 
 
 @dataclass
@@ -71,7 +75,8 @@ class _Checks:
     first: dict[str, str] = field(default_factory=dict)
     tag: bytes = b""
     ranked: dict[bytes, dict[bytes, None]] = field(default_factory=dict)  # docids by qid, in the order of the lines
-    last: dict[bytes, tuple[int, float]] = field(default_factory=dict)  # rank and score of a topic's line before
+    last: dict[bytes, tuple[int, float, bytes]] = field(default_factory=dict)  # of a topic's line before
+    turned: set[bytes] = field(default_factory=set)  # topics with ties in another order than by docid, descending
 
     def refuse(self, rule: str, line: int | None, reason: str) -> None:
         """Count a broken rule."""
@@ -107,6 +112,10 @@ class _Checks:
         # Once a topic.
         if len(documents) == self.depth + 1:
             self.refuse("depth", number, f"topic {topic!r} has more than {self.depth} documents")
+        self.follow(number, qid, docid, rank, score)
+
+    def follow(self, number: int, qid: bytes, docid: bytes, rank: bytes, score: bytes) -> None:
+        """Look at a line beside its topic's line before."""
         value, before = parse_number(score), self.last.get(qid)
         if not rank.isdigit():
             self.refuse("ranks", number, f"rank {rank.decode()!r} is not an integer")
@@ -117,9 +126,16 @@ class _Checks:
             self.refuse("scores", number, f"score {score.decode()!r} is not a number")
         elif before is not None and value > before[1]:
             self.refuse("scores", number, f"score {score.decode()} is higher than the one before it, {before[1]:g}")
+        elif before is not None and docid > before[2] and _tie(value, before[1]):
+            self.turned.add(qid)
         counted = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
         # After a fault, count on from what was there, so that one mistake is not reported at every line below.
-        self.last[qid] = counted, value if math.isfinite(value) else math.inf
+        self.last[qid] = counted, value if math.isfinite(value) else math.inf, docid
+
+
+def _tie(score: float, other: float) -> bool:
+    """Return whether trec_eval compares docids, as scores are equal in float32."""
+    return score == other or bool(np.float32(score) == np.float32(other))
 
 
 def known_documents(path: Path) -> Callable[[set[bytes]], set[bytes]]:
@@ -142,11 +158,12 @@ def check_submission(
     """Check a run's file by TREC's rules of submission."""
     check_counts(depth=depth)
     checks, number = _Checks(Path(path), dict.fromkeys(topics), depth), 0
-    for block in read_text_blocks(path, Faults(path, lenient=None)):
-        for line in io.BytesIO(block):
-            number += 1
-            if line.strip():
-                checks.read(number, line)
+    with np.errstate(over="ignore"):  # scores beyond float32 tie at infinity
+        for block in read_text_blocks(path, Faults(path, lenient=None)):
+            for line in io.BytesIO(block):
+                number += 1
+                if line.strip():
+                    checks.read(number, line)
     read, digest = bool(checks.ranked), ""
     if read:  # else no line has the columns that the other rules are about
         missing = [topic for topic in checks.topics if topic.encode() not in checks.ranked]
@@ -162,4 +179,5 @@ def check_submission(
         digest = hashlib.sha256(b"\n".join(lines)).hexdigest()  # bytes of docids have no white space
     rules = [rule for rule in RULES if rule != "documents" or known is not None]
     findings = [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]
-    return Submission(findings, checks.tag.decode(), digest)
+    ties = Ties(queries=len(checks.ranked), turned=len(checks.turned))
+    return Submission(findings, checks.tag.decode(), digest, ties)

@@ -12,7 +12,7 @@ import numpy as np
 
 from greylag.core.checks import check_ids
 from greylag.errors import ParameterError
-from greylag.evaluation import evaluate
+from greylag.evaluation.scores import score_documents
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
@@ -180,7 +180,7 @@ class IndexFreeRecipe(Recipe):
         validated = None
         if validation is not None:  # ranked as the model will rank files
             run = ModelRanker(fitted.model.with_columns(validation)).run(listed_run(validation, ""))
-            validated = evaluate(run, listed_grades(validation), [str(self.measure)])
+            validated = score_documents(run, listed_grades(validation), [str(self.measure)])
         return replace(fitted, baselines=baselines, validation=validated)
 
     def _without_constant(self, data: RankingData) -> RankingData:

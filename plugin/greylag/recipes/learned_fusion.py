@@ -22,8 +22,9 @@ from typing import NamedTuple, cast
 
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
-from greylag.evaluation import Measure, Scores, Significance, compare_scores, evaluate, parse_measure
+from greylag.evaluation import Measure, Scores, Significance, compare_scores, parse_measure
 from greylag.evaluation.folds import fit_by_fold, split_folds, without
+from greylag.evaluation.scores import score_documents
 from greylag.fusion import FUSIONS, LEARNED, Fusion
 from greylag.learning.data import Judgements
 from greylag.learning.linesearch.objectives import Objective
@@ -155,5 +156,5 @@ def _scores(
             grades = {qid: dict(judged[qid])}
             for name, fuse in systems.items():
                 run = Run((fuse(rankings),))
-                values[name][qid] = float(evaluate(run, grades, [measure]).means[0]) if run[qid].docids else 0.0
+                values[name][qid] = float(score_documents(run, grades, [measure]).means[0]) if run[qid].docids else 0.0
     return {name: Scores.single(measure, of_system) for name, of_system in values.items()}

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from greylag import __version__
+from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.tables import Printed, Row, Table
 from greylag.errors import ParameterError
-from greylag.evaluation import evaluate
 from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
+from greylag.evaluation.scores import score_documents
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
@@ -180,7 +181,7 @@ class CrossValidation(Printed):
 
     def by_fold(self, qrels: Judgements, measures: Iterable[Any]) -> FoldMeans:
         """Evaluate the held-out queries of each fold, and average over folds, as papers on LETOR's collections do."""
-        scores = evaluate(self.run, qrels, [*dict.fromkeys(map(str, measures))])
+        scores = score_documents(self.run, as_qrels(qrels), [*dict.fromkeys(map(str, measures))])
         place = {qid: number for number, qid in enumerate(scores.qids)}
         values = [scores.values[[place[qid] for qid in fold if qid in place]].mean(axis=0) for fold in self.folds]
         return FoldMeans(tuple(map(str, scores.measures)), np.array(values), tuple(map(len, self.folds)))

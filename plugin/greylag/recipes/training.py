@@ -19,8 +19,9 @@ from greylag.core.hints import shown
 from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare_scores, evaluate
+from greylag.evaluation import Scores, Significance, compare_scores
 from greylag.evaluation.folds import rerank_by_fold, split_folds
+from greylag.evaluation.scores import score_documents
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, concatenated
@@ -258,7 +259,7 @@ def train(
             runs[UNJUDGED] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=UNJUDGED)
         # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
         judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
-        scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
+        scores = {name: score_documents(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         by_fold = None if isinstance(folds, int) else held_out.by_fold(judged, [recipe.measure, *FOLD_MEASURES])
         validated = {"held_out": {"folds": len(held_out.folds), **scores[HELD_OUT].by_measure}}
     fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
@@ -327,7 +328,7 @@ def train_on_letor(
     run = rerank_by_fold([fitted.stage(None) for fitted in every], folds, first, n_jobs=n_jobs, tag=tag)
     held_out = CrossValidation(run, tuple(every), folds)
     runs = {HELD_OUT: run, **held_out_baselines(held_out, first, None)}
-    scores = {name: evaluate(one, grades, [str(whole.measure)]) for name, one in runs.items()}
+    scores = {name: score_documents(one, grades, [str(whole.measure)]) for name, one in runs.items()}
     fitted = whole.fit(first, grades, None, n_jobs=n_jobs)
     fitted = fitted.noted({"held_out": {"folds": len(every), **scores[HELD_OUT].by_measure}})
     by_fold = held_out.by_fold(grades, [whole.measure, *FOLD_MEASURES])

@@ -15,7 +15,7 @@ from greylag.core.checks import check_choice, naming
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.errors import GreylagError, ParameterError
-from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
+from greylag.evaluation.agreement import check_agreement, check_levels, check_ties, few_names, identical
 from greylag.evaluation.concordance import compare_judgements, compare_measures
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure, parse_measures
@@ -26,9 +26,9 @@ from greylag.evaluation.scores import (
     Scores,
     by_query_alone,
     check_judged,
-    evaluate,
-    evaluate_by_subtopic,
     ranking_keys,
+    score_documents,
+    score_subtopics,
 )
 from greylag.evaluation.significance import (
     Correction,
@@ -232,7 +232,7 @@ class _Judged(NamedTuple):
 
     @property
     def score(self) -> Callable[..., Scores]:
-        return evaluate_by_subtopic if self.by_subtopic else evaluate
+        return score_subtopics if self.by_subtopic else score_documents
 
 
 class _Scored(NamedTuple):
@@ -277,10 +277,11 @@ def _scored(
                     raise ParameterError(f"{run} has scores and no documents, which the other options need: give a run")
                 scores[name] = read_earlier(run, name, judged.qrels, judged.measures)
                 continue
-            one = read(run) if isinstance(run, str | Path) else as_run(run)
+            one = read(run) if isinstance(run, str | Path) else as_run(run, tag=name)
             opened[name], rankings[name], of_run = _opened(one, judged, once=once)
             with naming(name):
-                warnings += [f"{name}: {warning}" for warning in check_agreement(opened[name], known)]
+                told = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
+                warnings += [f"{name}: {warning}" for warning in told]
                 scores[name] = of_run()
         except GreylagError as error:
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
@@ -324,7 +325,7 @@ def _corrected(found: _Scored, guesses: Any, baselines: Sequence[str], correctio
     """Return means and differences corrected by people's judgements of some topics."""
     qrels, warnings = found.judged.qrels, [*found.warnings, *check_predictions(found.judged.qrels, guesses)]
     warnings += [line for name, run in found.runs.items() for line in check_coverage(name, run, qrels, guesses)]
-    by_run = {name: evaluate(run, guesses, found.judged.measures) for name, run in found.runs.items()}
+    by_run = {name: score_documents(run, guesses, found.judged.measures) for name, run in found.runs.items()}
     corrections = evaluate_with_predictions(found.scores, by_run, next(iter(baselines), None), correction=correction)
     agreed = compare_judgements(("people", "predicted"), (qrels, guesses), (found.scores, by_run))
     return Evaluation(found.scores, corrections=corrections, agreement=agreed, warnings=tuple(warnings))
@@ -377,7 +378,7 @@ def _warn(parts: Mapping[str, Evaluation]) -> None:
 
 def _with_other(found: Evaluation, scored: _Scored, other: Any) -> Evaluation:
     """Add how far other judgements agree."""
-    by_other = {name: evaluate(run, other, scored.judged.measures) for name, run in scored.runs.items()}
+    by_other = {name: score_documents(run, other, scored.judged.measures) for name, run in scored.runs.items()}
     judgements = scored.judged.qrels, other
     return replace(found, agreement=compare_judgements(("first", "second"), judgements, (scored.scores, by_other)))
 

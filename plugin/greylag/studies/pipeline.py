@@ -17,8 +17,9 @@ from pydantic import model_validator
 from greylag.core.checks import naming
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Significance, evaluate, evaluate_by_subtopic
+from greylag.evaluation import Significance
 from greylag.evaluation.folds import split_folds
+from greylag.evaluation.scores import score_documents, score_subtopics
 from greylag.evaluation.significance import compare_collections
 from greylag.features.named_files import FeatureText, stage_files
 from greylag.features.spec import Pool
@@ -250,10 +251,10 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     compared += [(validated.run.tag, run.tag) for run in after]
     # Without a split, judged topics that are not searched count as 0.
     qrels = opened.qrels if settings.test_topics is None else _of(opened.qrels, opened.tested)
-    scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
+    scores = {"relevance": {name: score_documents(run, qrels, settings.measures) for name, run in runs.items()}}
     if settings.subtopic_qrels is not None:
         subtopics, measures = opened.subtopics, settings.subtopic_measures
-        scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
+        scores["diversity"] = {name: score_subtopics(run, subtopics, measures) for name, run in runs.items()}
     return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, {}, ranks_by)
 
 

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.core.guidance import guided
+from greylag.core.ties import FLOAT32_LIMIT, Ties, check_float32, trec_order
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import SEEN, FloatArray, Query, Ranking, Run, as_run, marked
+from greylag.ranking import SEEN, FloatArray, IntArray, Query, Ranking, Run, as_run, marked
 from greylag.runtime.files import (
     Faults,
     check_names,
@@ -53,7 +54,6 @@ COLUMNS = "qid Q0 docid rank score tag"
 MSMARCO_COLUMNS = "qid docid rank"
 _log = logging.getLogger("greylag")
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds to infinity
 
 
 @guided
@@ -63,9 +63,9 @@ def read_run(
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
     The lines of a query may be anywhere, and not in the order of scores if their ranks are. Lines that begin with # are
-    comments, and columns after the sixth are ignored with a warning. Queries that are not in `topics` are left out, and
-    documents with equal scores are pointed out: a line of the log gives their number. MS MARCO's form, ``qid docid
-    rank``, has the scores 1 / rank and the file's name as its tag.
+    comments, and columns after the sixth are ignored with a warning. Queries that are not in `topics` are left out. The
+    log has the numbers of queries with one score for all documents, and with ranks in another order. MS MARCO's form,
+    ``qid docid rank``, has the scores 1 / rank and the file's name as its tag.
 
     A file that cannot be read or has no document is a `FormatError`, and so are faults, unless reading is lenient: it
     skips lines with fewer columns and documents whose score is not a number; uses the largest float32 for scores beyond
@@ -243,7 +243,7 @@ def write_run(
     Parameters
     ----------
     run : Run or mapping
-        The rankings, or scores by qid and docid.
+        The rankings, or scores by qid and docid, whose ties are broken as in `Run.from_dict`.
     path : str or Path
         The file; gzipped if its name ends in ``.gz``.
     metadata : mapping, optional
@@ -321,11 +321,7 @@ def _metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
     """Convert finite, non-increasing scores to strictly decreasing float32 numbers, by the formula in `write_run`."""
-    if (np.abs(scores) >= FLOAT32_LIMIT).any():
-        beyond = scores[np.abs(scores) >= FLOAT32_LIMIT][0]
-        raise ParameterError(
-            f"score {beyond} exceeds float32 (3.4e38), in which trec_eval compares scores; rescale the scores"
-        )
+    check_float32(scores)
     # Float32 numbers as integers: adjacent numbers have adjacent keys, and -0 has the key of 0.
     bits = scores.astype(np.float32).view(np.int32).astype(np.int64)
     # IEEE 754 orders positive numbers as integers; negative ones count backwards from the sign bit.
@@ -375,22 +371,14 @@ class _Notes:
     left_out: list[str] = field(default_factory=list)  # queries that are not among the topics
     of_ranks: bool = False
     further: list[int] = field(default_factory=list)  # lines with more than six columns
-    documents: int = 0
-    several: int = 0  # queries with several documents
-    equal: int = 0  # those of them that have one score for all
-
-    def count(self, scores: FloatArray) -> None:
-        """Count the documents of a query."""
-        self.documents += len(scores)
-        self.several += len(scores) > 1
-        self.equal += len(scores) > 1 and bool(np.float32(scores.min()) == np.float32(scores.max()))
+    ties: Ties = field(default_factory=Ties)
 
     def log(self, tag: str) -> None:
         """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
         left_out = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
         )
-        if not self.documents:
+        if not self.ties.queries:
             reason = "no query has a document; is this the right run for these topics?"
             raise FormatError(self.path, None, f"{reason} It has {left_out}" if self.left_out else reason)
         if self.left_out:
@@ -403,9 +391,7 @@ class _Notes:
         if SEEN in tag:
             what = f"its tag has {SEEN}: a model ranked topics that it was trained on"
             _log.warning("%s: %s, and their scores say nothing about other topics", self.path, what)
-        if 2 * self.equal > self.several:
-            what = f"{self.equal} of {self.several} queries have one score for all of their documents"
-            _log.warning("%s: %s, which are ranked by docid, descending, as by trec_eval", self.path, what)
+        self.ties.warn(self.path)
 
 
 def _read(
@@ -451,7 +437,7 @@ class _Lines:
     """The lines of a query."""
 
     scores: dict[str, float] = field(default_factory=dict)
-    ranks: array[int] = field(default_factory=partial(array, "q"))  # in the order of the scores
+    ranks: array[int] = field(default_factory=partial(array, "q"))  # in the order of the scores, -1 if ignored
     numbers: array[int] = field(default_factory=partial(array, "q"))  # of the lines, in that order
     duplicate: bool = False
     last: float = math.inf
@@ -481,7 +467,7 @@ class _Lines:
                 faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
             self.scores[docid] = self.last = score
             self.numbers.append(line)
-            self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else 0)
+            self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else -1)
 
     def add_scanned(self, lines: Lines, faults: Faults, notes: _Notes) -> None:
         """Add the documents of lines that are in order and have no fault, at once; others line by line."""
@@ -505,11 +491,12 @@ class _Lines:
             self.packed = None
 
     @property
-    def columns(self) -> tuple[Sequence[str], FloatArray]:
-        """The docids, and their scores."""
+    def columns(self) -> tuple[Sequence[str], FloatArray, IntArray]:
+        """The docids, their scores and their ranks."""
         if self.packed:
-            return self.packed.docids, self.packed.scores
-        return [*self.scores], np.fromiter(self.scores.values(), np.float64, len(self.scores))
+            return self.packed.docids, self.packed.scores, self.packed.ranks
+        scores = np.fromiter(self.scores.values(), np.float64, len(self.scores))
+        return [*self.scores], scores, np.array(self.ranks, np.int64)
 
     def check_order(self, faults: Faults) -> None:
         """Check that lines in another order than scores have ranks in that order, so that all programs agree."""
@@ -567,9 +554,7 @@ def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | Non
         if topics is not None and qid not in topics:
             notes.left_out.append(qid)
         else:
-            docids, scores = lines.columns
-            notes.count(scores)
-            yield _ranking(qid, topics[qid] if topics else "", docids, scores)
+            yield _ranking(qid, topics[qid] if topics else "", *lines.columns, notes.ties)
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
@@ -584,11 +569,11 @@ def _score(text: bytes, line: int, faults: Faults) -> float | None:
     return math.copysign(FLOAT32_MAX, score)
 
 
-def _ranking(qid: str, query: str, docids: Sequence[str], scores: FloatArray) -> Ranking:
-    values = scores.astype(np.float32)
-    # Most files are in order, and sorting names is slow. Both keys descend, as in trec_eval.
-    if (values[1:] >= values[:-1]).any():
-        order = sorted(range(len(docids)), key=lambda i: (values[i], docids[i]), reverse=True)
-        docids, values = [docids[i] for i in order], values[order]
+def _ranking(qid: str, query: str, docids: Sequence[str], scores: FloatArray, ranks: IntArray, ties: Ties) -> Ranking:
+    values = scores.astype(np.float32).astype(np.float64)
+    if order := trec_order(docids, values):
+        docids, values, ranks = [docids[place] for place in order], values[order], ranks[order]
+    ranks = ranks[ranks >= 0]
+    ties.count(values, turned=bool((ranks[1:] < ranks[:-1]).any()))
     # What a ranking checks, the reader has.
-    return Ranking(qid, query, (), np.empty(0))._with(tuple(docids), values.astype(np.float64))
+    return Ranking(qid, query, (), np.empty(0))._with(tuple(docids), values)

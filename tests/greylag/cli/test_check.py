@@ -3,9 +3,12 @@
 Tests `check`.
 """
 
+import json
 import re
 
 import pytest
+
+from greylag import read_run, write_run
 
 
 def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, collection, tmp_path):
@@ -28,6 +31,31 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, colle
     assert (code, shown.splitlines()) == (2, by_index)
     code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
+
+
+def test_ties_that_turn_the_ranks_round_are_told_as_evaluate_does(command, tmp_path):
+    """Where trec_eval's order of equal scores, as 32-bit numbers, is not that of the lines."""
+    lines = [
+        *("1 Q0 a 1 5 t", "1 Q0 b 2 5 t", "1 Q0 c 3 4 t"),
+        *("2 Q0 c 1 5 t", "2 Q0 b 2 5 t", "2 Q0 d 3 4.00000001 t", "2 Q0 e 4 4 t"),
+        *("3 Q0 b 1 1e39 t", "3 Q0 a 2 1e38 t"),
+    ]
+    (tmp_path / "topics.tsv").write_text("1\tx\n2\ty\n3\tz\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 c 1\n3 0 a 1\n")
+    run, told = tmp_path / "a.run", "2 of 3 queries have ranks in another order than their scores"
+    run.write_text("\n".join(lines) + "\n")
+    code, shown, err = command("check", "--topics", tmp_path / "topics.tsv", run)
+    assert (code, shown.splitlines()[-1], err.count("\n")) == (0, f"{run}: follows the rules", 1)
+    assert f"{run}: {told}" in err
+    run.write_text("\n".join([*lines[:-2], "3 Q0 b 1 2 t", "3 Q0 a 2 1 t"]) + "\n")
+    code, shown, err = command("evaluate", "--qrels", tmp_path / "qrels", run, "-m", "RR", "--format", "json")
+    assert (code, f"{run}: {told}" in err) == (0, True)
+    by_query = json.loads(shown)["runs"][str(run)]["per_query"]
+    assert {qid: of["RR"] for qid, of in by_query.items()} == {"1": 0.5, "2": 1.0, "3": 0.5}
+    code, _, err = command("check", "--topics", tmp_path / "topics.tsv", run)
+    assert f"{run}: {told}" in err
+    write_run(read_run(run), run)
+    assert command("check", "--topics", tmp_path / "topics.tsv", run)[2] == ""
 
 
 def test_runs_after_one_that_cannot_be_read_are_checked(command, made, tmp_path):

@@ -25,7 +25,9 @@ NAMES = ["AP", "P@5"]
 
 @pytest.fixture
 def runs():
-    return {name: samples.random_case(np.random.default_rng(seed))[0] for seed, name in enumerate(("one", "two"))}
+    """Runs without ties."""
+    tied = {name: samples.random_case(np.random.default_rng(seed))[0] for seed, name in enumerate(("one", "two"))}
+    return {name: Run(tuple(one.permute(range(len(one))) for one in run.rankings)) for name, run in tied.items()}
 
 
 QRELS = samples.random_case(np.random.default_rng(0))[1]
@@ -103,7 +105,7 @@ def test_frames_and_notebooks(runs):
 def test_warnings_are_kept_and_logged(runs, caplog):
     new = Run(
         tuple(
-            Ranking(q, "", (*(f"new{n}" for n in range(5)), *r.docids), [0.0] * (5 + len(r)))
+            Ranking(q, "", (*(f"new{n}" for n in range(5)), *r.docids), np.arange(5 + len(r), 0, -1))
             for q, r in runs["one"].items()
         )
     )
