@@ -19,10 +19,13 @@ def test_the_page_for_programs(tmp_path, monkeypatch):
 
 def test_the_workflow_runs_the_checks_on_every_python_that_is_claimed():
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
-    (job,) = yaml.safe_load(workflow)["jobs"].values()
+    jobs = yaml.safe_load(workflow)["jobs"]
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
-    assert job["strategy"]["matrix"]["python"] == re.findall(r"Python :: (3\.\d+)", " ".join(classifiers))
-    assert ".ci/run" in workflow
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == re.findall(r"Python :: (3\.\d+)", " ".join(classifiers))
+    commands = [step["run"].split() for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert {command for command, *_ in commands} == {".ci/run"}
+    everything = re.search(r"^make \$\{\*:-(.*)\}$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)[1]
+    assert sorted(target for _, *targets in commands for target in targets) == sorted(everything.split())
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 

@@ -285,8 +285,8 @@ def fuse_runs(
     ----------
     runs : sequence, or mapping by name, of Run, or of mappings of qid to docid to float, or to lists of pairs
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
-        run, those that it lacks following. Plain lists of pairs (docid, score), best first, are those of one query,
-        whose qid in the result is "query". Named runs are passed to a learned method by its names, in any order.
+        run, those that it lacks following. Plain (docid, score) lists, best first, are one query, with qid "query".
+        Named runs are passed to a learned method by its names, in any order.
     method : str or Fusion, default "rrf"
         See `PooledSources`.
     tag : str, default the name of the method, or "fused" for a learned one

@@ -56,7 +56,7 @@ class RankedPassage:
     score: float  # by the method; not above the score before it
     rank: int  # from 1
     position: int  # in the input, from 0
-    original_score: float  # with which it came; without scores, by BM25, or the cosine with the query
+    original_score: float  # the input score; without scores, BM25's or the cosine
 
 
 @guided
@@ -134,7 +134,7 @@ class Reranker:
             given = {name: value for name, value in trial.items() if name in known} | of_stage
             if vectors:
                 given["vectors"] = ArrayVectors(["0"], [[1.0]])
-                for of_index in ("latent", "containment"):  # in whose place the vectors stand here
+                for of_index in ("latent", "containment"):  # options that need an index
                     given.pop(of_index, None)
             elif "index" in known:
                 given["index"] = self._index({"passage 0": ""})

@@ -32,11 +32,11 @@ from greylag.runtime.files import open_atomically, parse_json
 from greylag.runtime.parallel import parallel_map
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
-"""Values by field, of which several mean any; or a function of all fields. Both know ``id`` and ``text``, too."""
+"""Field values to match, where a list matches any, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _VERSION = b"1"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
-_SAME = 0.99  # the least cosine of two vectors of a text by one encoder, in batches of different sizes
-_PROBE = "What do geese eat?"  # by whose vector an encoder of queries is known
+_SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
+_PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
 _COMPARED = 5  # times k passages are compared for near-duplicates
 
@@ -188,7 +188,7 @@ class HybridRetriever:
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
     def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:
-        """Make the retriever of other passages, all that there shall be; only texts that are new are encoded."""
+        """Return a retriever over a new set of passages; only new texts are encoded."""
         texts = [text for text, _ in _passages(passages).values()]
         rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
         new = [text for text in dict.fromkeys(texts) if text not in rows]

@@ -136,7 +136,7 @@ class DiversityRecipe:
 
 @dataclass(frozen=True)
 class Titles:
-    """The titles of documents, by whose words they are compared, too.
+    """Document titles, whose words also count.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def residual_variance(values: FloatArray) -> tuple[float, int]:
 
 
 def tukey_p(t: FloatArray, runs: int, freedom: int) -> FloatArray:
-    """Return P(Q > sqrt(2) t) for the studentized range Q of so many runs and t >= 0, shape (pairs,)."""
+    """Return P(Q > sqrt(2) t) for the studentized range Q of `runs` means and t >= 0, shape (pairs,)."""
     from scipy import special, stats
 
     q, single, pairs = math.sqrt(2) * t, 2 * special.stdtr(freedom, -t), math.comb(runs, 2)

@@ -24,9 +24,9 @@ NEIGHBOURS = 100
 class NeighbourScore(Evidence):
     """The mean score of the documents that a document is like, spelt ``neighbours``.
 
-    The first 100 documents e of the ranking, but for d itself, count by cos(d, e)^2, with the cosine of TF-IDF vectors
-    (`PositionalIndex.tfidf`), and have their scores, scaled to [0, 1] in the ranking. If d is like none of them, its
-    value is the mean score of the first 100, d included.
+    The mean is over the top 100 documents e other than d, weighted by cos(d, e)^2 of TF-IDF vectors
+    (`PositionalIndex.tfidf`); scores are scaled to [0, 1] in the ranking. If d is like none of them, its value is the
+    mean score of the top 100, d included.
 
     References
     ----------

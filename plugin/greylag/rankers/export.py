@@ -234,7 +234,7 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Tr
             "settings": {"index": {"similarity": {NAME: {"type": "BM25", "k1": k1, "b": b}}}},
             "mappings": {"properties": {field: {"type": "text", "analyzer": "english", "similarity": NAME}}},
         }
-    if features:  # else all are of a set that is there, by whose names the model was trained
+    if features:  # otherwise the engine already has this feature set
         requests[f"POST /_ltr/_featureset/{NAME}"] = {"featureset": {"name": NAME, "features": features}}
     requests[f"POST /_ltr/_featureset/{NAME if features else 'SET'}/_createmodel"] = {
         "model": {"name": NAME, "model": definition}

@@ -228,8 +228,8 @@ def choose(
     # Of each family of candidates, the best takes part, and averages of the best two, three, ... families by their
     # held-out mean, with equal weights. The best is chosen, of equally good ones the smallest; but if there is an
     # incumbent, only if its mean is higher by more than `LEAD_IN_ERRORS` standard errors of their differences. `folds`
-    # hold out each of `qids` once. The first candidate is a baseline, as are `baselines`, of which the best is what
-    # others are compared with. Without `averages`, none is tried.
+    # hold out each of `qids` once. Others are compared with the best of `baselines`, or the first candidate. Without
+    # `averages`, none is tried.
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
     for training, held in folds:

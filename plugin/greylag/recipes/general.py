@@ -30,7 +30,7 @@ def general_model(*, texts: bool = True, without: str | None = None) -> RankingM
     Parameters
     ----------
     texts : bool, default True
-        Whether the index has words as they are written, of which one feature is.
+        Whether the index stores surface words, which one feature needs.
     without : str, optional
         A collection of the model's provenance, such as "cacm", which is not learned from, nor are those related to it:
         for studies of it.

@@ -85,7 +85,7 @@ def means_columns(
 
 
 def means_column(measure: Measure, means: Mapping[str, float], marks: Mapping[str, str]) -> dict[str, Marked]:
-    """Make cells of means by run; of several runs, the best as it is shown is marked."""
+    """Make the cells of a column of means, by run; mark the best printed value if there are several."""
     form = ".0f" if measure.family.summary == "sum" else ".4f"
     shown = {run: float(f"{mean:{form}}") for run, mean in means.items()}
     best = (min if measure.family.lower_is_better else max)(shown.values()) if len(means) > 1 else None

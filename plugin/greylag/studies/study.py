@@ -115,7 +115,7 @@ class Study(Generic[S, T]):
 def load(path: str | Path | Mapping[str, Any]) -> tuple[Study[Any, Any], Experiment]:
     """Load the study that an experiment file names, and its settings. Stages of modules may be files beside it.
 
-    The fields of a file may be given as a mapping; it is as if their file were in the working folder.
+    A mapping of fields is read like a file in the working folder.
 
     Raises
     ------

@@ -166,8 +166,8 @@ class RunFile:
 class JoinedRuns:
     """Several runs side by side, to combine the rankings of each query. Iterating gives the qids."""
 
-    # Queries are in the order of the first run; those that it lacks follow. As far as the order of files differs,
-    # queries wait in memory.
+    # Queries are in the order of the first run; those that it lacks follow. Queries wait in
+    # memory while files differ in order.
     runs: tuple[Run | RunFile, ...]
 
     @cached_property

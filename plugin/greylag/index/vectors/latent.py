@@ -25,7 +25,7 @@ DIMENSIONS = 100
 SAMPLE = 20_000
 """The largest number of documents that are decomposed; the others are folded in."""
 MAX_DENSE_SIZE = 200
-"""Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
+"""Up to this number of documents or terms, the decomposition is full: ARPACK may fail, and depends on earlier calls."""
 _MIN_SINGULAR_VALUE = 1e-10  # of the largest singular value; below it are rounding errors of 0
 _TIE_TOLERANCE = 1e-8  # relative difference of singular values; below it the vectors of each depend on rounding
 _VERSION = 3  # of `decompose`: projections of another version are not used
