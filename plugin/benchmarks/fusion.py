@@ -15,7 +15,7 @@ from greylag.fusion import FUSIONS
 from greylag.learning.data import Judgements
 from greylag.rankers import FusionRanker
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.recipes.union import FusionWeights
 from greylag.trec import read_qrels, read_run, write_rankings
@@ -103,7 +103,7 @@ def gain_rows(label: str, found: list[dict[str, FloatArray]]) -> Iterator[Row]:
 
 def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[dict[str, FloatArray], float]:
     """By column, each topic's gain over the best single run; and the worst run's mean divided by the best one's."""
-    recipe, judged, data = IndexFreeRecipe((), FusionWeights("nDCG@10"), runs=runs).read_runs(qrels)
+    recipe, judged, data = FusionRecipe(runs, FusionWeights("nDCG@10")).read_runs(qrels)
     joined = JoinedRuns(tuple(runs.values()))
     rankings = {of_topic[0].qid: of_topic for of_topic in joined.rankings}
     qids, known = list(judged), data.qids  # without topics that no run has a relevant document of

@@ -22,7 +22,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import span
 from greylag.ranking import Run
-from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
+from greylag.recipes.index_free import ColumnRecipe, IndexFreeRecipe, with_relevant, with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.training import MAX_TOPICS, sample_topics
@@ -104,20 +104,20 @@ def from_letor(
         with naming(validation):
             held_out = with_relevant(held_out, Objective.parse(learner.objective).rel, str(validation))
     with naming(validation or path):
-        recipe = IndexFreeRecipe.of_data(data, learner, columns=columns, validation=held_out, preselection=preselection)
+        recipe = ColumnRecipe.of(data, learner, columns=columns, validation=held_out, preselection=preselection)
     return listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe
 
 
 def recipe_of_folds(
     folder: Path, features: Sequence[Feature], learner: Learner | LambdaMART, preselection: MMRPreselection | None
-) -> Callable[..., IndexFreeRecipe]:
+) -> Callable[..., ColumnRecipe]:
     """Make the function that `train_on_letor` takes."""
 
-    def recipe(data: RankingData, *, validation: RankingData | None) -> IndexFreeRecipe:
+    def recipe(data: RankingData, *, validation: RankingData | None) -> ColumnRecipe:
         if validation is not None:
             validation = with_relevant(validation, Objective.parse(learner.objective).rel, "vali.txt")
         columns = chosen_columns(folder, data, features)
-        return IndexFreeRecipe.of_data(data, learner, columns=columns, validation=validation, preselection=preselection)
+        return ColumnRecipe.of(data, learner, columns=columns, validation=validation, preselection=preselection)
 
     return recipe
 

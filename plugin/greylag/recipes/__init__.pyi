@@ -9,6 +9,7 @@ from .general import general_model as general_model
 from .hybrid import HybridScores as HybridScores
 from .hybrid import HybridSearch as HybridSearch
 from .hybrid import combine_scores as combine_scores
+from .index_free import ColumnRecipe as ColumnRecipe
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMART as LambdaMART
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe

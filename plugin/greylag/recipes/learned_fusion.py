@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
@@ -32,7 +32,8 @@ from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import FusionRanker
 from greylag.ranking import Ranking, Run
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.index_free import IndexFreeRecipe, check_number
+from greylag.recipes.fused import FusionRecipe
+from greylag.recipes.index_free import check_number
 from greylag.recipes.union import FOLDS, FusionWeights, named_runs
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -123,12 +124,12 @@ def learn_fusion(
     >>> fuse_runs({"bm25": bm25, "dense": dense}, fusion.held_out, tag="held-out")  # doctest: +SKIP
     """
     qrels, named = as_qrels(qrels), named_runs(runs)
-    recipe = IndexFreeRecipe((), FusionWeights(measure, penalty=penalty, seed=seed), runs=named)
+    recipe = FusionRecipe(named, FusionWeights(measure, penalty=penalty, seed=seed))
     recipe, judged, data = recipe.read_runs(qrels)
     parts = split_folds(data.qids, folds or min(FOLDS, len(data.qids)), seed)
     if folds is not None:
         check_number(min((without(data.qids, part) for part in parts), key=len))
-    weights, by_qid = cast(FusionWeights, recipe.learner), dict[str, FusionRanker]()
+    weights, by_qid = recipe.learner, dict[str, FusionRanker]()
 
     def fit(qids: Sequence[str]) -> Fitted:
         return weights.weigh(data.select_queries(qids), tuple(named))

@@ -33,7 +33,7 @@ from greylag.ranking import Run, as_run
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.index_free import ColumnRecipe
 from greylag.recipes.recipe import CrossValidation, FoldMeans, Rankings, Recipe, cross_validate
 from greylag.recipes.source_gains import sources_table
 from greylag.recipes.spelling import parse_model
@@ -196,7 +196,7 @@ def train(
     qrels : mapping of qid to docid to grade
         Only queries with a relevant document, by the objective's level, are trained on.
     index : PositionalIndex or None
-        None for an `IndexFreeRecipe`.
+        None for an `IndexFreeRecipe` or `ColumnRecipe`.
     recipe : Recipe or str, default ``AutomaticRecipe()``
         How the model is made, for AP by default; a text is parsed by `greylag.recipes.parse_model`.
     folds : int >= 2 or sequence of sequences of str, optional
@@ -270,7 +270,7 @@ def train(
 
 def train_on_letor(
     folder: str | Path,
-    recipe: Callable[..., IndexFreeRecipe],
+    recipe: Callable[..., ColumnRecipe],
     *,
     n_jobs: int | None = None,
     tag: str = "held-out",
@@ -287,7 +287,7 @@ def train_on_letor(
         With folders Fold1, Fold2, ..., without a gap; vali.txt may be missing, in all of them.
     recipe : callable
         From training data and ``validation=`` data or None, such as
-        ``partial(IndexFreeRecipe.of_data, learner=LambdaMART("nDCG@10"))``.
+        ``partial(ColumnRecipe.of, learner=LambdaMART("nDCG@10"))``.
     n_jobs, tag, progress
         As in `train`.
     """

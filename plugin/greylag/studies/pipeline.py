@@ -31,7 +31,7 @@ from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
-from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import TUNED, described, model_files, parse_model
 from greylag.recipes.training import sample_topics
@@ -168,7 +168,7 @@ class Settings(CollectionSettings):
                 FusionWeights(self.training.objective, seed=seed, **chosen),
                 named_runs(sources) if sources else {},
             )
-            return IndexFreeRecipe((), weights, runs=runs, k=k)
+            return FusionRecipe(runs, weights, k=k)
         given: dict[str, Any] = {}
         if text == self.model:
             features = () if self.features is None else parse_features(self.features)

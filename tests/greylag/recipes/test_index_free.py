@@ -23,7 +23,7 @@ from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegressi
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel
-from greylag.recipes import Automatic, IndexFreeRecipe, MRFRecipe, train_on_data
+from greylag.recipes import Automatic, ColumnRecipe, IndexFreeRecipe, MRFRecipe, train_on_data
 from greylag.recipes.index_free import FIRST_STAGE, with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import sources
@@ -50,7 +50,7 @@ def rank(model, data):
 @pytest.mark.parametrize("learner", [ListwiseRegression(NDCG), GreedySelection(NDCG, max_features=2), Automatic(NDCG)])
 def test_a_model_of_columns_is_that_of_the_learner_and_ranks_by_a_product(learner, tmp_path):
     data, other = listed(), listed(4)
-    result = train(listed_run(data, "first"), listed_grades(data), None, IndexFreeRecipe.of_data(data, learner))
+    result = train(listed_run(data, "first"), listed_grades(data), None, ColumnRecipe.of(data, learner))
     result.model.save(tmp_path / "m.json")
     model = RankingModel.load(tmp_path / "m.json")
     assert model == result.model
@@ -80,7 +80,7 @@ def test_trees_of_columns_are_those_of_lightgbm(tmp_path):
     best = int(np.argmax(means)) + 1
     assert 1 < best < 40
     for validation, trees in ((None, 40), (other, best)):
-        recipe = IndexFreeRecipe.of_data(data, learner, validation=validation)
+        recipe = ColumnRecipe.of(data, learner, validation=validation)
         train(listed_run(data, "first"), listed_grades(data), None, recipe).model.save(tmp_path / "m.json")
         model = RankingModel.load(tmp_path / "m.json")
         run = rank(model, other)
@@ -103,7 +103,7 @@ def test_as_many_rounds_as_are_best_for_validation():
     means = [NDCG.evaluate(wide, selection.head(n).predict(wide)).mean() for n in range(1, len(selection.history) + 1)]
     best = int(np.argmax(means)) + 1
     assert best < len(means)
-    recipe = IndexFreeRecipe.of_data(data, learner, validation=wide)
+    recipe = ColumnRecipe.of(data, learner, validation=wide)
     model = train(listed_run(data, "first"), listed_grades(data), None, recipe).model
     assert model.weights == selection.head(best).weights
     assert model.provenance["validation"] == list(wide.qids)
@@ -112,7 +112,7 @@ def test_as_many_rounds_as_are_best_for_validation():
 
 def test_validation_chooses_in_place_of_cross_validation():
     data, other = listed(1), listed(2, queries=7)
-    recipe = IndexFreeRecipe.of_data(data, Automatic(NDCG), validation=other)
+    recipe = ColumnRecipe.of(data, Automatic(NDCG), validation=other)
     choice = train(listed_run(data, "first"), listed_grades(data), None, recipe).choice
     assert choice.qids == other.qids
     assert "Chosen by 7 topics for validation" in choice.table().caption
@@ -133,7 +133,7 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(c
     data = RankingData.from_arrays(data.X, empty, data.groups)
     judged = without(data.qids, ["3", "8"])
     with caplog.at_level(logging.INFO):
-        recipe = IndexFreeRecipe.of_data(data, learner)
+        recipe = ColumnRecipe.of(data, learner)
         result = train(listed_run(data, "first"), listed_grades(data), None, recipe, folds=4)
     assert "left out are 2 of 12 topics, which have no relevant document" in caplog.text
     assert result.model.weights == pytest.approx(learner.fit(data.select_queries(judged)).weights, rel=1e-9)
@@ -154,7 +154,7 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(c
 @pytest.mark.parametrize("learner", [ListwiseRegression(NDCG), LambdaMART(NDCG, trees=3)])
 def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner):
     data = listed(queries=40, features=30)
-    recipe = IndexFreeRecipe.of_data(data, learner)
+    recipe = ColumnRecipe.of(data, learner)
     fitted = recipe.prepare(listed_run(data, "x"), listed_grades(data))(data.qids)
     kept = encode(fitted)
     assert len(kept) < data.features.nbytes / 2
@@ -165,7 +165,7 @@ def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner):
 
 def test_columns_other_than_the_model_s_are_refused():
     data, letters, learner = listed(), listed(names=tuple("abcde")), ListwiseRegression("AP")
-    model = train(listed_run(data, "x"), listed_grades(data), None, IndexFreeRecipe.of_data(data, learner)).model
+    model = train(listed_run(data, "x"), listed_grades(data), None, ColumnRecipe.of(data, learner)).model
     few, twice = listed(features=3), listed(features=2, names=("a", "a"))
     column = replace(model, features=(Column("1"),), weights=(1.0,))
     for call, error, parts in (
@@ -174,8 +174,8 @@ def test_columns_other_than_the_model_s_are_refused():
         (lambda: model.with_columns(letters), ModelError, "a, b, ..., e (5 of them)"),
         (lambda: ModelRanker(column)(Ranking("1", "", ("1",), np.zeros(1))), ParameterError, "column:1"),
         (lambda: ModelRanker(model.with_columns(data))(Ranking("x", "", ("1",), [0.0])), ParameterError, "query 'x'"),
-        (lambda: IndexFreeRecipe.of_data(data, learner, validation=few), ParameterError, "1, 2, 3,|1, 2, ..., 5"),
-        (lambda: IndexFreeRecipe.of_data(twice, learner), ParameterError, "column:a"),
+        (lambda: ColumnRecipe.of(data, learner, validation=few), ParameterError, "1, 2, 3,|1, 2, ..., 5"),
+        (lambda: ColumnRecipe.of(twice, learner), ParameterError, "column:a"),
     ):
         refuses(call, error, parts, "|")
     swapped = replace(letters.select_features([4, 3, 2, 1, 0]), docids=letters.docids)
@@ -185,11 +185,11 @@ def test_columns_other_than_the_model_s_are_refused():
 
 def test_too_few_topics():
     data = listed(queries=2)
-    recipe = IndexFreeRecipe.of_data(data, Automatic("AP"))
+    recipe = ColumnRecipe.of(data, Automatic("AP"))
     refuses(lambda: train(listed_run(data, "x"), listed_grades(data), None, recipe), ParameterError, "2 topics too few")
     data = listed(queries=8)
     for learner in (ListwiseRegression("AP"), Automatic("AP", folds=3)):
-        recipe = IndexFreeRecipe.of_data(data, learner)
+        recipe = ColumnRecipe.of(data, learner)
         assert train(listed_run(data, "x"), listed_grades(data), None, recipe, folds=8).scores
 
 

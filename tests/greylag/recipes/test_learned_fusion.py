@@ -1,6 +1,6 @@
 """Learned fusion, and its rankings beside those of rules.
 
-Tests `learned_fusion`, `union`.
+Tests `fused`, `learned_fusion`, `union`.
 """
 
 import gc
@@ -22,7 +22,7 @@ from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import union as module
 from greylag.recipes.choice import System
-from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.recipes.union import FusionWeights
 from greylag.trec import read_run, write_run
@@ -168,7 +168,7 @@ def top_heavy():
 
 def test_a_run_is_chosen_if_it_leads_by_two_standard_errors():
     runs, qrels = top_heavy()
-    recipe = IndexFreeRecipe((), FusionWeights("RR"), runs={run.tag: run for run in runs})
+    recipe = FusionRecipe({run.tag: run for run in runs}, FusionWeights("RR"))
     recipe, _, data = recipe.read_runs(qrels)
     fitted = recipe.learn(data, data.qids)
     values = {system.family: each for (system,), each in fitted.choice.values.items()}
