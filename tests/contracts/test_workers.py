@@ -7,10 +7,10 @@ import greylag
 from greylag import LuceneIndex, PositionalIndex, read_qrels, read_topics
 from greylag.recipes import parse_model
 from greylag.recipes.spelling import RANKERS
-from tests.greylag.cli.conftest import made
+from tests.greylag.cli.conftest import made, made_by_greylag
 from tests.greylag.runtime.test_parallel import local
 
-__all__ = ["made"]
+__all__ = ["made", "made_by_greylag"]
 FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(trees=5)"}
 
 

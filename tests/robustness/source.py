@@ -20,6 +20,8 @@ QUERY = "new york city goose"
 class MemorySource:
     """The methods of `LuceneIndex` that an export uses, for texts in memory."""
 
+    is_assumed_english = False
+
     def __init__(self, path, texts):
         path.mkdir(exist_ok=True)
         (path / "segments_1").write_text(repr(texts))
@@ -32,7 +34,7 @@ class MemorySource:
     def check_integrity(self):
         """Find nothing."""
 
-    def warn_of_language(self):
+    def likely_language(self):
         """Find nothing."""
 
     def docid_blocks(self):

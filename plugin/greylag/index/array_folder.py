@@ -48,10 +48,11 @@ class ArraySource:
     files: Sequence[Path]  # folders with the files of the source
     check: Callable[[], None]  # raises CollectionError if these are damaged; called if they changed since the export
     identity: Callable[[Mapping[str, Any]], str] = collection_fingerprint  # of the collection, from the arrays
+    note: Callable[[], str] = str  # what is kept with the arrays
 
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
-    """Open the arrays of a source by name, the fingerprint of the collection, and the folder."""
+    """Open the arrays of a source by name, its note, the fingerprint of the collection, and the folder."""
     # The arrays are mapped from files, which are made first if they are missing or damaged.
     messages = []
     for folder in filter(os.path.lexists, _folders(source)):
@@ -179,7 +180,7 @@ def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
             remove_folder(other)
     # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
     arrays = {name: np.asarray(_map(_file(folder, name), dtype)) for name, dtype in source.dtypes.items()}
-    return {**arrays, "fingerprint": meta["fingerprint"], "folder": folder}
+    return {**arrays, "note": str(meta.get("note", "")), "fingerprint": meta["fingerprint"], "folder": folder}
 
 
 def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> dict[str, Any]:
@@ -273,5 +274,6 @@ def _write(source: ArraySource, folder: Path) -> None:
         "checksums": checksums,
         "stamps": {name: file_stamp(_file(folder, name)) for name in source.dtypes},
         "files": files,
+        "note": source.note(),
     }
     (folder / _META).write_text(_seal(meta))

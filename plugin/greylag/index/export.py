@@ -16,6 +16,7 @@ import numpy as np
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
+from greylag.index.languages import warn_of
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
@@ -29,7 +30,11 @@ _BLOCK_DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
 def open_export(source: LuceneIndex) -> dict[str, Any]:
     """Open the arrays of `Shard` for an index of one folder, mapped from files, which are made first if necessary."""
-    return open_arrays(_arrays_of(source))
+    arrays = open_arrays(_arrays_of(source))
+    likely = arrays.pop("note")  # recorded when Lucene was read, which is closed now
+    if source.is_assumed_english:
+        warn_of(likely)
+    return arrays
 
 
 def verify_export(source: LuceneIndex) -> str:
@@ -37,9 +42,11 @@ def verify_export(source: LuceneIndex) -> str:
     return verify_arrays(_arrays_of(source))
 
 
-def open_words(paths: Sequence[Path]) -> CollectionWords | None:
-    """Open the words of these folders' shards, mapped from files that are made first; None if one stores no texts."""
+def open_words(paths: Sequence[Path], fingerprint: str) -> CollectionWords | None:
+    """Open the words of an index's shards, mapped from files that are made first; None if one stores no texts."""
     with LuceneIndex(paths) as source:
+        if source.fingerprint != fingerprint:
+            raise CollectionError(f"{source.name} has changed since it was opened: create another PositionalIndex")
         sources = [_words_of(shard) for shard in source.shards]
         for arrays, shard in zip(sources, source.shards, strict=True):
             if not (is_made(arrays) or shard.stores_texts):
@@ -55,7 +62,8 @@ def verify_words(source: LuceneIndex) -> list[str]:
 
 
 def _arrays_of(source: LuceneIndex) -> ArraySource:
-    return _source(source, "greylag", "exporting positions", DTYPES, partial(_write, source), fingerprint)
+    write, note = partial(_write, source), lambda: source.likely_language() or ""
+    return _source(source, "greylag", "exporting positions", DTYPES, write, fingerprint, note)
 
 
 def _words_of(source: LuceneIndex) -> ArraySource:
@@ -72,6 +80,7 @@ def _source(
     dtypes: Mapping[str, str],
     write: Callable[[Writer], None],
     identity: Callable[[Mapping[str, Any]], str],
+    note: Callable[[], str] = str,
 ) -> ArraySource:
     path = named(source.path)
     return ArraySource(
@@ -84,11 +93,11 @@ def _source(
         files=[path],
         check=source.check_integrity,
         identity=identity,
+        note=note,
     )
 
 
 def _write(source: LuceneIndex, writer: Writer) -> None:
-    source.warn_of_language()
     _write_docids(source, writer)
     _write_postings(source, writer)
     _check(source, writer)

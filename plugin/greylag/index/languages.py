@@ -94,13 +94,15 @@ def likely_language(texts: Iterable[str]) -> str | None:
 
 def warn_of_other_language(texts: Iterable[str], language: str) -> None:
     """Log a warning, once for each language, if texts that are analysed as English evidently are in another one."""
-    if language == ENGLISH and (likely := likely_language(texts)) not in (None, ENGLISH):
-        _warn_of(likely)
+    if language == ENGLISH:
+        warn_of(likely_language(texts))
 
 
 @cache
-def _warn_of(language: str) -> None:
-    _log.warning(
-        "the texts look %s and are analysed as English: give the language, as in greylag index --language %s, or in "
-        "Python language=%r", NAMES[language], language, language,
-    )  # fmt: skip
+def warn_of(likely: str | None) -> None:
+    """Log a warning if the language that texts are evidently in is not English, as which they are analysed."""
+    if likely in NAMES and likely != ENGLISH:
+        _log.warning(
+            "the texts look %s and are analysed as English: give the language, as in greylag index --language %s, or "
+            "in Python language=%r", NAMES[likely], likely, likely,
+        )  # fmt: skip

@@ -39,7 +39,7 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str,
     # `shards` are the exports of the folders of `source`, in the same order.
     # Numbers of terms are stored with the tables, and cut into one run for each shard.
     tables = open_arrays(_arrays_of(source, shards))
-    numbers = tables.pop(_NUMBERS)
+    numbers, _ = tables.pop(_NUMBERS), tables.pop("note")
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
     if sizes != (len(tables["document_lengths"]), len(numbers)):
         raise CollectionError(f"{tables['folder']} is not of the shards {source.name}: remove it")

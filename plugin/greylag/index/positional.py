@@ -109,7 +109,7 @@ class PositionalIndex(Tables):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
-        analyze, read_words = LuceneAnalysis(lucene), partial(open_words, lucene.paths)
+        analyze, read_words = LuceneAnalysis(lucene), partial(open_words, lucene.paths, lucene.fingerprint)
         if len(shards) == 1:
             return cls.of_shard(shards[0], analyze, read_words)
         tables, parts = open_merged(lucene, shards)

@@ -5,12 +5,16 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 import greylag
 from greylag.cli import main
+from greylag.runtime import read_json_lines
+from tests.greylag.index.lucene.oracle import anserini_index
+from tests.greylag.index.lucene.samples import write_json
 from tests.processes import python
 
 Command = Callable[..., tuple[int, str, str]]
@@ -84,20 +88,51 @@ def refused(command, request, tmp_path):
     return run
 
 
+BEYOND_ASCII = "’", "é", "ß", "😀", "日本", "مدرسة"
+ON_BOTH_INDEXES = pytest.mark.parametrize("made", ["made_by_greylag", "made_by_anserini"], indirect=True)
+"""Runs a test with greylag's own index, and with one of Anserini's and topics beyond ASCII."""
+
+
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def made(request):
     """A folder with the demonstration collection's files, its index and BM25's run. Tests write elsewhere."""
+    return request.getfixturevalue(getattr(request, "param", "made_by_greylag"))
+
+
+@pytest.fixture(scope="session")
+def made_by_greylag(tmp_path_factory):
+    """The folder of `made`."""
     folder = tmp_path_factory.mktemp("made")
     for file in DEMO.glob("*.t*"):
         shutil.copy(file, folder)
-    for words in (
-        ["index", DEMO / "docs.jsonl", "--out", folder / "index"],
-        ["search", "--index", folder / "index", "--topics", DEMO / "topics.tsv", "--out", folder / "bm25.run"],
-    ):
-        done = python("-m", "greylag", *words, check=True)
-        lines = done.stderr.replace(COMPILING, "").splitlines()
-        assert all(line.startswith("greylag: info: ") for line in lines)
+    _run("index", DEMO / "docs.jsonl", "--out", folder / "index")
+    _search(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def made_by_anserini(tmp_path_factory):
+    """The folder of `made`, with an index by Anserini's own classes, and topics that have characters beyond ASCII."""
+    folder = tmp_path_factory.mktemp("made_by_anserini")
+    for file in DEMO.glob("*.t*"):
+        shutil.copy(file, folder)
+    topics = zip((DEMO / "topics.tsv").read_text().splitlines(), cycle(BEYOND_ASCII), strict=False)
+    (folder / "topics.tsv").write_text("".join(f"{topic} {characters}\n" for topic, characters in topics))
+    texts = {doc["id"]: f"{doc['title']}\n{doc['contents']}" for _, doc in read_json_lines(DEMO / "docs.jsonl")}
+    write_json(folder / "docs" / "docs.jsonl", texts)
+    anserini_index(folder / "docs", folder / "index", storePositions=True, storeContents=True, optimize=True)
+    _search(folder)
+    return folder
+
+
+def _search(folder):
+    _run("search", "--index", folder / "index", "--topics", folder / "topics.tsv", "--out", folder / "bm25.run")
+
+
+def _run(*words):
+    """Run a command in another process, which remarks on nothing."""
+    done = python("-m", "greylag", *words, check=True)
+    assert all(line.startswith("greylag: info: ") for line in done.stderr.replace(COMPILING, "").splitlines())
 
 
 @pytest.fixture

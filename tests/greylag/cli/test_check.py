@@ -9,8 +9,10 @@ import re
 import pytest
 
 from greylag import read_run, write_run
+from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 
 
+@ON_BOTH_INDEXES
 def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, collection, tmp_path):
     """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
     code, shown, _ = command("check", *collection, made / "bm25.run")

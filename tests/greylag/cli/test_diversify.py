@@ -7,9 +7,10 @@ from greylag.cli.diversify import commands
 from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.trec import read_aspects, read_subtopic_qrels
-from tests.greylag.cli.conftest import DEMO
+from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES
 
 
+@ON_BOTH_INDEXES
 def test_the_printed_command_applies_what_was_chosen(command, made, tmp_path):
     run, qrels, aspects = tmp_path / "top.run", DEMO / "qrels.subtopics.txt", DEMO / "subtopics.tsv"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)

@@ -8,8 +8,10 @@ import shutil
 import sys
 
 from greylag.index.lucene import doctor
+from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 
 
+@ON_BOTH_INDEXES
 def test_checks_and_exit_codes(command, refused, made, tmp_path):
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0

@@ -3,9 +3,10 @@ import shutil
 
 import pytest
 
-from tests.greylag.cli.conftest import DEMO
+from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES
 
 
+@ON_BOTH_INDEXES
 def test_scores_are_checked(command, made, tmp_path, monkeypatch):
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     config, out = tmp_path / "small.yaml", tmp_path / "out"

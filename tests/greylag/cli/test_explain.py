@@ -14,6 +14,7 @@ from greylag.ranking import Ranking
 from greylag.recipes.general import GeneralRanker, general_model, general_model_for
 from greylag.reports.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.trec import read_run, read_topics
+from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 from tests.greylag.studies.samples import Page
 
 
@@ -42,6 +43,7 @@ def test_a_linear_model_is_shown(command, tmp_path):
     assert by_hand.summary().splitlines()[-1].split() == ["+1", "FI/term/BM25"]
 
 
+@ON_BOTH_INDEXES
 def test_the_general_model_is_explained_by_its_name(command, made, collection):
     """Without an index by length, with one by its weights; a document's score is that of `rerank`."""
     assert command("explain", "general")[1].startswith(general_model().summary())
@@ -97,6 +99,7 @@ def model(tmp_path):
     return tmp_path / "model.json"
 
 
+@ON_BOTH_INDEXES
 @pytest.mark.parametrize("names", [",".join(map(str, candidate_pool("sd")[:6])), "FI/expansion/LM"])
 def test_breakdowns_are_the_librarys(command, refused, made, collection, tmp_path, names):
     """Of five features by default; of two documents after their comparison; models of feedback need the run."""

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
+from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 
+
+@ON_BOTH_INDEXES
 def test_text_and_arrays_agree(command, made, ranked, tmp_path):
     for name in ("f.txt.gz", "f.npz"):
         words = ["--pool", "fd", "--qrels", made / "qrels.txt", "--out", tmp_path / name]

@@ -40,7 +40,7 @@ from greylag.ranking import SEEN
 from greylag.recipes import HybridSearch
 from greylag.runtime import read_json_lines
 from greylag.trec import read_subtopic_qrels, read_titles
-from tests.greylag.cli.conftest import DEMO, spelt, unremarked, write_qrels
+from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt, unremarked, write_qrels
 
 
 def test_queries_that_are_documents_are_left_out_as_in_beir(command, made, tmp_path):
@@ -111,6 +111,7 @@ STAGES = {
 }
 
 
+@ON_BOTH_INDEXES
 @pytest.mark.parametrize("spelling", STAGES)
 def test_stages_rank_as_in_python(command, made, few, tmp_path, spelling):
     first, out = read_run(few[-1], read_topics(made / "topics.tsv")), tmp_path / "out.run"
@@ -127,6 +128,7 @@ def test_stages_rank_as_in_python(command, made, few, tmp_path, spelling):
     assert read_run(out).tag == "-".join(["bm25", *(step.partition("(")[0] for step in steps)])
 
 
+@ON_BOTH_INDEXES
 def test_from_judgements_to_a_diverse_run(command, learn, refused, made, few, tmp_path):
     model, out, titles = tmp_path / "div.json", tmp_path / "div.run", DEMO / "docs.jsonl"
     options = spelt("svmdiv", f"preset=svmdiv2 C=1 k=3 depth=25 titles={titles}")
@@ -257,6 +259,7 @@ def test_refusals(refused, made, tmp_path, words, reason):
     assert reason in refused(f"rerank --index INDEX --topics TOPICS --out TMP/x {words}")
 
 
+@ON_BOTH_INDEXES
 def test_the_general_model_needs_neither_run_nor_judgements(command, refused, made, tmp_path):
     """Without options it reranks BM25's top 1000, as in Python."""
     out, given = tmp_path / "out.run", ["--index", made / "index", "--out", tmp_path / "out.run"]
@@ -269,6 +272,7 @@ def test_the_general_model_needs_neither_run_nor_judgements(command, refused, ma
     assert "it needs an index" in refused("rerank", "--topics", made / "topics.tsv", "--out", out)
 
 
+@ON_BOTH_INDEXES
 def test_hybrid_search_by_files_of_vectors(command, refused, made, tmp_path):
     """As in Python, also of a given run and with a stage after it; what is missing is said before ranking."""
     rng, topics, index = np.random.default_rng(5), read_topics(made / "topics.tsv"), made / "index"

@@ -4,9 +4,10 @@ import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
 from greylag.index import RM3Search
-from tests.greylag.cli.conftest import DEMO, spelt
+from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt
 
 
+@ON_BOTH_INDEXES
 @pytest.mark.parametrize(
     ("model", "parameters", "feedback"),
     [
@@ -58,22 +59,32 @@ def test_files_that_cannot_be_used(refused, made, collection, tmp_path):
     assert "cannot be written" in refused("search", *collection, "--out", tmp_path / "no" / "x")
 
 
-def test_shards_give_the_files_of_one_index(command, made, tmp_path):
+def test_shards_and_an_index_of_anserinis_give_the_files_of_one_index(command, made, made_by_anserini, tmp_path):
+    """With topics beyond ASCII."""
     lines = (DEMO / "docs.jsonl").read_text().splitlines(keepends=True)
     for name, own in (("a", lines[:250]), ("b", lines[250:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(own))
         assert command("index", tmp_path / f"{name}.jsonl", "--out", tmp_path / name)[0] == 0
-    one, two = ["--index", made / "index"], ["--index", tmp_path / "a", "--index", tmp_path / "b"]
-    for index, folder in ((one, tmp_path / "one"), (two, tmp_path / "two")):
+    indexes = {"one": [made / "index"], "two": [tmp_path / "a", tmp_path / "b"], "theirs": [made_by_anserini / "index"]}
+    for name, folders in indexes.items():
+        folder = tmp_path / f"by-{name}"
         folder.mkdir()
-        asked = [*index, "--topics", made / "topics.tsv"]
-        run = folder / "bm25.run"
+        index = [word for path in folders for word in ("--index", path)]
+        asked, run = [*index, "--topics", made_by_anserini / "topics.tsv"], folder / "bm25.run"
+        judged, model = ["--qrels", made / "qrels.txt", "--model", "mrf(max_features=1)"], folder / "model.json"
         steps = [
             ["search", *asked, "--hits", 50, "--out", run],
             ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
             ["rerank", *index, "--run", run, "--stage", "mmr", "--out", folder / "mmr.run"],
+            ["rerank", *asked, "--run", run, "--stage", "rm3", "--out", folder / "rm3.run"],
+            ["train", *asked, "--run", run, *judged, "--pool", "sd", "--out", model],
+            ["rerank", *asked, "--run", run, "--model", model, "--transfer", "--out", folder / "mrf.run"],
+            ["explain", model, *asked, "--qid", "3", "--docid", "demo-501", "--format", "json"],
         ]
         for words in steps:
-            assert command(*words)[0] == 0, words
-    for file in ("bm25.run", "features.txt", "mmr.run"):
-        assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
+            code, told, err = command(*words)
+            assert code == 0, (words, err)
+        (folder / "why.json").write_text(told)
+    for path in (tmp_path / "by-one").iterdir():
+        for name in ("by-two", "by-theirs"):
+            assert (tmp_path / name / path.name).read_bytes() == path.read_bytes(), (name, path.name)

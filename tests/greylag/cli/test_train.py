@@ -21,12 +21,13 @@ from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import parse_model
 from greylag.recipes.training import train as train_by
 from greylag.trec import read_qrels, read_run, read_topics
-from tests.greylag.cli.conftest import spelt
+from tests.greylag.cli.conftest import ON_BOTH_INDEXES, spelt
 
 TINY = {"k1": (0.9,), "b": (0.4,), "mu": (1000.0,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}
 ONE = [*spelt("mrf", "max_features=1"), "--pool", "sd"]
 
 
+@ON_BOTH_INDEXES
 @pytest.mark.parametrize(
     ("model", "options"),
     [
@@ -177,6 +178,7 @@ def test_held_out_baselines_are_written_beside_the_held_out_run(command, few, ma
     assert "Each topic was held out." in " ".join(told.split())
 
 
+@ON_BOTH_INDEXES
 def test_folds_are_scored_without_a_run_and_five_with_one(command, made, few, tmp_path):
     words = [*few, "--qrels", made / "qrels.txt", *spelt("bm25", "k1=[0.9,1.2] b=0.4"), "--out", tmp_path / "x.json"]
     for given, folds in ((["--folds", 4], 4), (["--out-run", tmp_path / "held.run"], 5)):

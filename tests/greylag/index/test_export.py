@@ -216,7 +216,7 @@ def test_what_is_not_read_back_as_written_is_an_error(index, monkeypatch):
     assert exports(index) == []
 
 
-OTHER = [{"stamps": {}}, {"stamps": 1}, {"checksums": {}}, {"files": None}]  # with the right checksum
+OTHER = [{"note": [1]}, {"stamps": {}}, {"stamps": 1}, {"checksums": {}}, {"files": None}]  # with the right checksum
 
 
 @pytest.mark.parametrize(

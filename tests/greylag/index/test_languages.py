@@ -82,7 +82,7 @@ def test_a_short_text_looks_like_nothing(text):
 
 
 def test_texts_in_another_language_are_warned_of_once(caplog, tmp_path):
-    languages._warn_of.cache_clear()
+    languages.warn_of.cache_clear()
     for _ in range(2):
         rerank("Schule", [SENTENCES["de"]] * 8, method="mmr")
     rerank("Schule", [SENTENCES["de"]], method="mmr", language="de")

@@ -183,7 +183,7 @@ def test_tables_of_shards_that_changed_are_merged_again(tmp_path, caplog):
 def test_damaged_numbers_of_terms_are_refused(demo, numbers, monkeypatch):
     """Files of the same size and time are not compared with checksums; compiled functions would read other memory."""
     shards = [Shard(**invert({docid: "x y"})) for docid in "ab"]
-    tables = merge.merge(shards, ["a", "b"]) | {"folder": None, "numbers": np.array(numbers, np.int32)}
+    tables = merge.merge(shards, ["a", "b"]) | {"folder": None, "note": "", "numbers": np.array(numbers, np.int32)}
     monkeypatch.setattr(merge, "open_arrays", lambda source: tables)
     with pytest.raises(CollectionError):
         merge.open_merged(LuceneIndex(demo[1:3]), shards)

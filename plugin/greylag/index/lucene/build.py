@@ -20,8 +20,9 @@ from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_
 from greylag.index.lucene.bulk_calls import directory
 from greylag.index.lucene.documents import COLLECTIONS, Fields, guess_collection, parse_fields, write_for_anserini
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
-from greylag.index.lucene.lucene_index import LANGUAGE, LuceneIndex, analyzer_of
+from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
 from greylag.index.lucene.method_handles import method, run
+from greylag.index.lucene.open_index import LANGUAGE
 from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK_FILE, make_folder, read_mark
 from greylag.runtime.progress import step

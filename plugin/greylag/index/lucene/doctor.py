@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from greylag.errors import GreylagError
-from greylag.index.languages import ENGLISH, NAMES, likely_language
+from greylag.index.languages import ENGLISH, NAMES
 from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
@@ -75,7 +75,7 @@ def _index(path: _Paths) -> str:
 def _language(index: LuceneIndex) -> str:
     if not index.is_assumed_english:
         return f"language {index.language}, as recorded"
-    likely = likely_language(index.texts_of(range(100)))
+    likely = index.likely_language()
     looks = f"the texts look {NAMES[likely]}" if likely else "no texts show it"
     how = "" if likely == ENGLISH else " (else use greylag index --language, or LuceneIndex(path, language=))"
     return f"language not recorded, and searched in English; {looks}{how}"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from greylag.core.checks import check_counts
 from greylag.core.guidance import guided, refuse_attribute
 from greylag.errors import CollectionError, ParameterError
-from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
+from greylag.index.languages import ENGLISH, WHITESPACE, language_code, likely_language, warn_of
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.jvm import java_class, pyjnius, reason
 from greylag.index.lucene.open_index import (
@@ -34,17 +34,14 @@ from greylag.index.lucene.open_index import (
     check_integrity,
     commit_fingerprint,
     folders,
-    newest_commit,
     open_reader,
     reads_index,
+    recorded_language,
 )
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.runtime.folders import MARK_FILE
 from greylag.runtime.progress import step
-
-LANGUAGE = "greylag.language"
-"""The key in the commit of an index that has the name of its analyzer, unless this is English."""
 
 
 @guided
@@ -86,6 +83,8 @@ class LuceneIndex:
             raise ParameterError("a searcher has an analyzer of its own: leave out language, or give the folder")
         self._shards = tuple(LuceneIndex(p, language=language) for p in self.paths) if len(self.paths) > 1 else ()
         self.fingerprint = commit_fingerprint(*self.paths)
+        # At once: analysis goes on after `close`, when another index may be in the folder.
+        self._recorded = tuple(map(recorded_language, self.paths))
         self._of_searcher, self._closed = searcher is not None, False
         self._analyzer: Any = searcher.object.get_analyzer() if searcher is not None else None
         self._distinct = len(self.paths) == 1  # whether the shards are known to have no docid in common
@@ -154,18 +153,21 @@ class LuceneIndex:
     @cached_property
     def language(self) -> str:
         """The language that `build_index` was given; of an index that another program made, the one given, or "en"."""
-        recorded = str(reads_index(_language)(self.paths))
+        recorded = self._recorded[0]
+        for path, other in zip(self.paths, self._recorded, strict=True):
+            if other != recorded:
+                different = f"{self.paths[0]} ({recorded}), {path} ({other})"
+                raise CollectionError(f"shards of one collection have one language, unlike {different}")
         if self._given in (None, recorded):
             return recorded
         if any((path / MARK_FILE).is_file() for path in self.paths):
             raise ParameterError(f"{self.name} was indexed by greylag in {recorded!r}, not in {self._given!r}")
         return str(self._given)
 
-    @cached_property
+    @property
     def is_plainly_english(self) -> bool:
-        """Whether `language` is English and the analyzer not a searcher's, as far as is known without Java."""
-        other = self._of_searcher or self._given not in (None, ENGLISH)
-        return not other and not any(LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths)
+        """Whether `language` is English and the analyzer not a searcher's."""
+        return not self._of_searcher and self._given in (None, ENGLISH) and {*self._recorded} == {ENGLISH}
 
     @property
     def is_assumed_english(self) -> bool:
@@ -180,10 +182,9 @@ class LuceneIndex:
         found = [read(reader, field, number) or "" for number in documents] if field else []
         return [_contents(text) or "" for text in found] if field == "raw" else found
 
-    def warn_of_language(self) -> None:
-        """Log a warning if the texts of an index that is assumed to be English are evidently in another language."""
-        if self.is_assumed_english:
-            warn_of_other_language(self.texts_of(range(100)), ENGLISH)
+    def likely_language(self) -> str | None:
+        """Return the code of the language that the first texts are evidently in; None if unsure, or without texts."""
+        return likely_language(self.texts_of(range(100)))
 
     @reads_index
     def statistics(self) -> Statistics:
@@ -283,7 +284,6 @@ class LuceneIndex:
 
     def _java_analyzer(self) -> Any:
         if self._analyzer is None:
-            self.warn_of_language()
             self._analyzer = analyzer_of(self.language)
         return self._analyzer
 
@@ -332,21 +332,6 @@ def analyzer_of(language: str) -> Any:
     return analyzers.getLanguageSpecificAnalyzer(language)
 
 
-def _language(paths: Sequence[Path]) -> str:
-    """Read the language of an index, or of all shards of a collection."""
-    infos, languages = java_class("org.apache.lucene.index.SegmentInfos"), dict[str, Path]()
-    for path in paths:
-        try:
-            data = infos.readLatestCommit(bulk_calls.directory(path)).getUserData()
-        except pyjnius().JavaException as error:
-            raise CollectionError(f"{path} cannot be opened ({reason(error)}): {POSITIONS_REMEDY}") from error
-        languages.setdefault(data.get(LANGUAGE) or ENGLISH, path)
-    if len(languages) > 1:
-        different = ", ".join(f"{path} ({language})" for language, path in languages.items())
-        raise CollectionError(f"shards of one collection have one language, unlike {different}")
-    return next(iter(languages))
-
-
 @dataclass(frozen=True)
 class _Retriever(Source, ABC):
     """A source over a LuceneIndex, with its own ``IndexSearcher``, which holds the similarity."""
@@ -393,6 +378,8 @@ class _Retriever(Source, ABC):
     def _searcher(self) -> Any:
         searcher = java_class("org.apache.lucene.search.IndexSearcher")(self.index._reader())
         searcher.setSimilarity(self._similarity())
+        if self.index.is_assumed_english:
+            warn_of(self.index.likely_language())
         return searcher
 
     @abstractmethod

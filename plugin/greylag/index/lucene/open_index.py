@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import wraps
@@ -13,12 +14,16 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from greylag.core.checks import check_sequences
 from greylag.errors import CollectionError, ParameterError
+from greylag.index.languages import ENGLISH
 from greylag.index.lucene.bulk_calls import directory, repeated_term
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.index.lucene.prebuilt import prebuilt_index
 
 MAX_CHECKED_BYTES = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
+
+LANGUAGE = "greylag.language"
+"""The key in the commit of an index that has the name of its analyzer, unless this is English."""
 
 POSITIONS_REMEDY = "build it with greylag index (or Anserini's -storePositions -storeContents -optimize)"
 TEXTS_REMEDY = "build it with greylag index, without --no-texts (or Anserini's -storeContents)"
@@ -83,6 +88,17 @@ def newest_commit(path: Path) -> Path:
     if not commits:
         raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {POSITIONS_REMEDY}")
     return max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
+
+
+def recorded_language(path: Path) -> str:
+    """Read the language that `build_index` recorded in the newest commit of an index; English without one."""
+    content = newest_commit(path).read_bytes()
+    _, key, value = content.partition(LANGUAGE.encode())
+    if not key:
+        return ENGLISH
+    if zlib.crc32(content[:-8]) != int.from_bytes(content[-8:]):  # Lucene's footer
+        raise CollectionError(f"{path} is damaged: build it again")
+    return value[1 : 1 + value[0]].decode()  # after its length
 
 
 @calls_java

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections import Counter, defaultdict
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,10 +21,10 @@ import pytrec_eval
 from greylag.errors import CollectionError
 from greylag.index import PositionalIndex, languages
 from greylag.index.lucene import bulk_calls
-from greylag.index.lucene.build import _indexer, build_index
+from greylag.index.lucene.build import build_index
 from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.jvm import calls_java, java_class
-from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
 from greylag.pipeline import run_step
 from greylag.ranking import Query, Ranking
 from tests.greylag.index.lucene import oracle
@@ -143,30 +144,102 @@ def test_a_searcher_stands_for_its_folder_and_analyzer(small):
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
 
 
-def test_the_language_of_an_index_that_another_program_made(tmp_path, caplog):
-    texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(9)}
-    docs = write_json(tmp_path / "docs" / "docs.jsonl", texts)
-    folder = tmp_path / "anserini"
-    calls_java(lambda: _indexer(docs.parent, folder, "JsonCollection", 1, "de", texts=True).run())()
-    german = LuceneIndex(folder, language="German")
-    build_index(docs, tmp_path / "ours", language="de")
-    ours = LuceneIndex(tmp_path / "ours")
-    query = Query("1", "das Haus des Bürgermeisters")
-    assert (german.language, german.analyze("die Häuser")) == ("de", ["haus"])
-    assert german.bm25()(query) == ours.bm25()(query)
-    again = pickle.loads(pickle.dumps(german))
+TEXTS_BEYOND_ASCII = [
+    "harvard physicians ’ study", "the café's geese", "die Straße, die Häuser", "geese 😀", "日本 geese", "مدرسة geese",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    """The folders of indexes of German texts without greylag's mark, one as a whole and two shards, and of ours."""
+    folder = tmp_path_factory.mktemp("german")
+    texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(20)}
+    stored = {"storePositions": True, "storeContents": True, "optimize": True}
+    make = calls_java(partial(oracle.anserini_index, language="de", **stored))
+    for name, docids in (("whole", list(texts)), ("first", list(texts)[:9]), ("rest", list(texts)[9:])):
+        docs = write_json(folder / name / "docs.jsonl", {docid: texts[docid] for docid in docids}).parent
+        make(docs, docs / "index")
+    build_index(folder / "whole" / "docs.jsonl", folder / "ours", language="de")
+    return folder
+
+
+def of_path(folders):
+    return PositionalIndex.from_lucene(folders)
+
+
+def of_closed(folders, **language):
+    with LuceneIndex(folders, **language) as opened:
+        return PositionalIndex.from_lucene(opened)
+
+
+def of_open(folders, **language):
+    return PositionalIndex.from_lucene(LuceneIndex(folders, **language))
+
+
+@pytest.mark.parametrize("parts", [["whole"], ["first", "rest"]])
+@pytest.mark.parametrize("language", [None, "en", "de"])
+@pytest.mark.parametrize("opened", [of_path, of_closed, of_open])
+def test_an_index_without_a_mark_analyses_any_text(german, opened, language, parts, caplog):
+    """As Lucene's own analyzer does; the language that is assumed is warned of once, be the index exported or not."""
+    if opened is of_path and language:
+        pytest.skip("a path has no language")
+    folders, given = [german / part / "index" for part in parts], {"language": language} if language else {}
+    for folder in folders:
+        shutil.rmtree(folder.with_name("index.greylag"), ignore_errors=True)
+    analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(analyzer_of)(language or "en")
+    for _ in ("exports", "opens the export"):
+        caplog.clear()
+        languages.warn_of.cache_clear()
+        index = opened(folders, **given)
+        for text in TEXTS_BEYOND_ASCII:
+            assert index.analyze(text) == list(analyzer.analyze(java, text).toArray())
+        assert caplog.text.count("the texts look German and are analysed as English") == (language is None)
+
+
+def test_a_closed_index_analyses_text_after_its_folder_is_gone(german, tmp_path, caplog):
+    for name in ("ours", "whole/index"):
+        languages.warn_of.cache_clear()
+        shutil.copytree(german / name, tmp_path / "gone")
+        index = of_path(tmp_path / "gone")
+        shutil.rmtree(tmp_path / "gone")
+        assert index.analyze("die Häuser") == (["haus"] if name == "ours" else ["die", "häuser"])
+        assert index.language == ("de" if name == "ours" else "en")
+
+
+def test_words_of_an_index_that_has_changed_are_refused(tmp_path):
+    """Its documents have other numbers, so that the words would be those of others."""
+    build_index(write_json(tmp_path / "docs.jsonl", {"a": "grey goose", "b": "snow"}), tmp_path / "index")
+    index = PositionalIndex.from_lucene(tmp_path / "index")
+    write_json(tmp_path / "docs.jsonl", {"a": "snow", "b": "grey goose"})
+    build_index(tmp_path / "docs.jsonl", tmp_path / "index", overwrite=True)
+    with pytest.raises(CollectionError, match="index has changed since it was opened: create another PositionalIndex"):
+        _ = index.words
+
+
+def test_a_damaged_record_of_the_language(german, tmp_path):
+    shutil.copytree(german / "ours", tmp_path / "ours")
+    (commit,) = (tmp_path / "ours").glob("segments_*")
+    commit.write_bytes(commit.read_bytes().replace(b"language\x02de", b"language\x02dx"))
+    with pytest.raises(CollectionError, match="is damaged: build it again"):
+        LuceneIndex(tmp_path / "ours")
+
+
+def test_the_language_of_an_index_that_another_program_made(german, caplog):
+    folder, query = german / "whole" / "index", Query("1", "das Haus des Bürgermeisters")
+    named, ours = LuceneIndex(folder, language="German"), LuceneIndex(german / "ours")
+    assert (named.language, named.analyze("die Häuser")) == ("de", ["haus"])
+    assert named.bm25()(query) == ours.bm25()(query)
+    again = pickle.loads(pickle.dumps(named))
     assert (again.language, PositionalIndex.from_lucene(again).analyze("die Häuser")) == ("de", ["haus"])
-    languages._warn_of.cache_clear()
-    assert not german.is_assumed_english
-    assert not caplog.messages
+    languages.warn_of.cache_clear()
+    assert not named.is_assumed_english
+    assert "look" not in caplog.text
     with LuceneIndex(folder) as unnamed:
         unnamed.bm25()(query)
         PositionalIndex.from_lucene(unnamed)
-    assert [message.partition(":")[0] for message in caplog.messages] == [
-        "the texts look German and are analysed as English"
-    ]
+    assert caplog.text.count("the texts look German and are analysed as English") == 1
     assert "language not recorded, and searched in English; the texts look German" in diagnose(folder)[3].detail
-    assert "language de, as recorded" in diagnose(tmp_path / "ours")[3].detail
+    assert "language de, as recorded" in diagnose(german / "ours")[3].detail
 
 
 def test_an_index_that_changes_before_it_is_opened(documents, tmp_path):
