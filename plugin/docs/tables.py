@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import yaml
 
@@ -54,6 +55,8 @@ KINDS = {
     "nl2bash": "NL2Bash, shell commands for descriptions",
 }
 """Collections that nothing about the general model was learned from or chosen on."""
+ERRORS = Path(__file__).parents[1] / "benchmarks" / "significance.yaml"
+"""The errors of tests on few topics, which a benchmark of that name writes."""
 _NUMBERS = (
     "none one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen"
@@ -274,6 +277,23 @@ def encoder_gain() -> str:
     )
 
 
+def errors_of_tests() -> str:
+    """How often tests on few topics find a difference of equal systems, in per cent."""
+    found: Figures = yaml.safe_load(ERRORS.read_text(encoding="utf-8"))
+    measures, sizes = (dict.fromkeys(name.removesuffix(" topics").split(", ")[n] for name in found) for n in (0, 1))
+    rows = [["topics", *(f"{measure}: {test}" for measure in measures for test in ("t", "exact"))]]
+    for size in sizes:
+        of_size = (found[f"{measure}, {size} topics"] for measure in measures)
+        rows.append([size, *(f"{100 * row[test]:.1f}" for row in of_size for test in ("t", "exact"))])
+    worst = {size: found[f"Success@1, {size} topics"]["worst"] for size in sizes}
+    first, most = next((int(size), share) for size, share in worst.items() if share == max(worst.values()))
+    return (
+        f"{_table(rows)}\n\nThese are means over how many topics differ. Where a certain number does, the t-test errs "
+        f"by Success@1 in up to {100 * most:.1f} %\nof cases, on {_NUMBERS[first]} topics and more; the exact test "
+        "never in more than 5 %."
+    )
+
+
 def _gains(rows: list[Mapping[str, float]]) -> tuple[str, str, str]:
     """The least and the highest difference, and how many are significant."""
     gains = [row["difference"] for row in rows]
@@ -303,6 +323,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     for function in (
         *(curve_gains, curves, few_topics, few_topics_gain, few_topics_means),
         *(general_collections, general_gain, general_kinds, general_means, general_weights),
+        errors_of_tests,
         *(encoder_alone, encoder_alone_gain, encoder_collections, encoder_differences, encoder_gain, encoder_top_100),
     )
 }

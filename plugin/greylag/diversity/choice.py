@@ -114,7 +114,7 @@ class DiversifierChoice:
             lines = [f"Recommended: {NONE}. The best method may be so by chance: {self.stages[self.best]}. {corrected}"]
         else:
             lines = [f"Recommended: {self.stages[self.best]}. {corrected}"]
-        if cost.interval[1] < 0:
+        if cost.p < SIGNIFICANCE_LEVEL and cost.difference < 0:
             lines.append(f"It costs relevance: {_with_interval(cost)}. Keep the first stage where that matters more.")
         else:
             lines.append(f"Relevance: {_with_interval(cost)}.")
@@ -315,13 +315,15 @@ def _shown(comparison: Comparison | None, *, p: bool = False) -> list[str]:
     """Format the difference, its interval, and perhaps its corrected p."""
     if comparison is None:
         return ["", "", ""] if p else ["", ""]
-    low, high = comparison.interval
     star = "*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " "
-    cells = [f"{comparison.difference:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
+    cells = [f"{comparison.difference:+.4f}", _interval(comparison)]
     shown = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
     return [*cells, shown + star] if p else cells
 
 
 def _with_interval(comparison: Comparison) -> str:
-    low, high = comparison.interval
-    return f"{comparison.difference:+.4f} {comparison.measure} [{low:+.4f}, {high:+.4f}]"
+    return f"{comparison.difference:+.4f} {comparison.measure} {_interval(comparison)}".rstrip()
+
+
+def _interval(comparison: Comparison) -> str:
+    return "[{:+.4f}, {:+.4f}]".format(*comparison.interval) if comparison.interval else ""

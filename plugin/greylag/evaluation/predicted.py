@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.tables import Marked, Printed, Table
+from greylag.core.tables import Cell, Marked, Printed, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, score_documents
+from greylag.evaluation.sign_flips import are_equal, sign_flip_p
 from greylag.evaluation.significance import (
     MOST_SENTENCES,
     Correction,
@@ -46,11 +47,11 @@ class Estimate:
     """A mean over topics, or a difference of means, by people's and predicted judgements."""
 
     people: float  # over the topics that people judged
-    people_interval: tuple[float, float]  # 95 %, by Student's t
+    people_interval: tuple[float, float] | None  # 95 %, by Student's t; None if all scores are equal and not 0
     predicted: float  # by predicted judgements of all topics
     predicted_there: float  # by predicted judgements of the topics that people judged
     corrected: float
-    interval: tuple[float, float]  # of `corrected`, 95 %
+    interval: tuple[float, float] | None  # of `corrected`, 95 %; None likewise, if predictions weigh 0
     weight: float  # lambda
     worth: float  # how many topics people would have to judge to get an interval this narrow, at most all
     p: float  # two-sided, that the corrected figure is 0
@@ -83,10 +84,11 @@ class Corrections(Printed):
         for row in every:
             if row.measure == every[0].measure:
                 estimated, form = row.estimate, "+.4f" if row.baseline else ".4f"
-                low, high = (format(end, form) for end in estimated.interval)
+                low, high = (format(end, form) for end in estimated.interval or (0.0, 0.0))
+                interval = f" (95 % interval {low} to {high})" if estimated.interval else ""
                 sentences.append(
                     f"{row.run}{f' minus {row.baseline}' if row.baseline else ''}: {row.measure} is "
-                    f"{estimated.corrected:{form}} (95 % interval {low} to {high}). {self.topics} judged and "
+                    f"{estimated.corrected:{form}}{interval}. {self.topics} judged and "
                     f"{self.others} predicted topics are worth {estimated.worth:.0f} judged ones."
                 )
         return sentences if len(sentences) <= MOST_SENTENCES else []
@@ -134,7 +136,8 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
       weights w_i = 1/n + (mean of all f - mean(f)) (f_i - mean(f)) / S and the leverages h_i = 1/n + (f_i - mean(f))^2
       / S (HC3 of MacKinnon and White 1985, which holds for skewed scores, too). With weight 0, and if the slope rests
       on a single topic, it is Student's of Y;
-    - the interval is by Student's t with n - 2 degrees of freedom, with Satterthwaite's for the two parts.
+    - the interval is by Student's t with n - 2 degrees of freedom, with Satterthwaite's for the two parts. If all Y are
+      equal and not 0, there is none, and p is that of the randomisation test, 2 / 2^n.
 
     `worth` is the m, at most n + N, for which Student's interval of m topics with the standard deviation of Y is as
     wide: it is above n exactly if the interval is narrower than that by people alone. The page on intervals by
@@ -161,7 +164,8 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
             f"scores of {n} topics by people, {len(predicted)} and {len(others)} by predictions: at least "
             f"{MIN_TOPICS} topics with both, and one more, are needed"
         )
-    y, f = people - people.mean(), predicted - predicted.mean()
+    same = are_equal(people)
+    y, f = (0.0 if same else 1.0) * (people - people.mean()), predicted - predicted.mean()
     slope, spread = _shrunk_slope(y, f), float(f @ f)
     leverages = 1 / n + (f**2 / spread if spread else 0.0 * f)
     if leverages.max() > 1 - 1e-9:  # all other predictions are equal
@@ -177,6 +181,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     far = slope**2 * float(every.var(ddof=1)) / len(every)
     mean = float(people.mean()) + slope * distance
     interval, p = _student(mean, near, freedom, far, len(every) - 1)
+    p = sign_flip_p(people, "two-sided") if same else p
     return Estimate(
         people=float(people.mean()),
         people_interval=_student(float(people.mean()), alone, n - 1)[0],
@@ -185,7 +190,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
         corrected=mean,
         interval=interval,
         weight=slope * len(others) / len(every),
-        worth=_worth(interval, n * alone, len(every)) if near + far else float(n),
+        worth=_worth(interval, n * alone, len(every)) if interval and near + far else float(n),
         p=p,
     )
 
@@ -203,13 +208,13 @@ def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
 
 def _student(
     mean: float, near: float, freedom: int, far: float = 0.0, freedom_far: int = 1
-) -> tuple[tuple[float, float], float]:
+) -> tuple[tuple[float, float] | None, float]:
     """Return the 95 % interval and p of a mean whose variance has one term, or two with other degrees of freedom."""
     from scipy import special
 
     variance = near + far
     if not variance:
-        return (mean, mean), float(not mean)
+        return None if mean else (0.0, 0.0), 1.0
     # Satterthwaite's degrees of freedom.
     whole = variance**2 / (near**2 / freedom + far**2 / freedom_far)
     error = math.sqrt(variance)
@@ -319,7 +324,8 @@ def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list
     ]
 
 
-def _cells(estimated: Estimate, form: str) -> list[Marked | float]:
+def _cells(estimated: Estimate, form: str) -> list[Cell]:
     names = ("people", "predicted_there", "predicted", "corrected")
-    cells = [Marked(figure, form) for figure in (*(getattr(estimated, name) for name in names), *estimated.interval)]
+    figures = (*(getattr(estimated, name) for name in names), *(estimated.interval or (None, None)))
+    cells = [None if figure is None else Marked(figure, form) for figure in figures]
     return [*cells, Marked(estimated.weight, ".2f"), Marked(estimated.worth, ".0f")]

@@ -15,6 +15,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL, critical_t
 from greylag.evaluation.scores import Scores
+from greylag.evaluation.sign_flips import are_equal
 from greylag.evaluation.significance import (
     DIFFERENCE_DECIMALS,
     Comparison,
@@ -161,15 +162,14 @@ def _corrected(
     (plain,) = compare_scores(named, baseline).comparisons
     n, gains = len(unseen), [np.round(values - other.values[:, 0], DIFFERENCE_DECIMALS) for values in (by_all, unseen)]
     # The scores of unseen queries share the queries that they were chosen by, and so vary too little.
-    error = wider * max(float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
+    error = wider * max(0.0 if are_equal(gain) else float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
     difference = float(gains[1].mean())
-    if error == 0:  # all differences are equal
-        return replace(plain, mean=float(unseen.mean()), difference=difference, interval=(difference, difference))
+    plain = replace(plain, mean=float(unseen.mean()), difference=difference, exact_p=None)
+    if not error:  # the exact p of the choice, and no interval
+        return plain
     p = float(2 * special.stdtr(n - 1, -abs(difference) / error))
     return replace(
         plain,
-        mean=float(unseen.mean()),
-        difference=difference,
         **figures(difference, error, n, critical_t(n), critical_t(n)),
         statistic=difference / error,
         p=p,
@@ -181,13 +181,14 @@ def _corrected(
 def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) -> Significance:
     """Compare all systems with the baseline, with intervals and p that hold for all of them at once (max-t)."""
     plain = compare_scores(scores, baseline)
+    plain = replace(plain, comparisons=tuple(replace(comparison, exact_p=None) for comparison in plain.comparisons))
     runs = [comparison.run for comparison in plain.comparisons]
     values = np.array([scores[name].values[:, 0] for name in runs])
     errors, peaks = max_t(np.round(values - scores[baseline].values[:, 0], DIFFERENCE_DECIMALS), seed)
     critical = float(peaks[int(SIGNIFICANCE_LEVEL * (FLIPS + 1)) - 2])  # p < 0.05 if fewer draws than these reach t
     corrected = []
     for comparison, error in zip(plain.comparisons, errors.tolist(), strict=True):
-        # No flip of signs changes a constant difference.
+        # No flip of signs changes a constant difference around its mean.
         if error == 0:
             corrected.append(comparison)
             continue

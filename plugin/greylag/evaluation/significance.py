@@ -19,13 +19,15 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.sign_flips import MOST_FLIPPED, Alternative, sign_flip_p
+from greylag.evaluation.sign_flips import MOST_FLIPPED, Alternative, are_equal, sign_flip_p
 from greylag.evaluation.tukey import residual_variance, tukey_critical, tukey_p
 from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
 
+MIN_TOPICS_OF_T = 20
+"""Below so many topics, the exact p stands beside that of a t-test, which misses its level there."""
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
 
@@ -38,6 +40,7 @@ CORRECTION_NAMES = {
 }
 FINDINGS = {1: "better than", -1: "worse than", 0: "not shown to be better or worse than"}
 """What a comparison shows, by the direction of a significant difference."""
+EXACT_NOTE = "exact p: by the randomisation test, which holds its level on few topics, corrected as p is"
 COLUMNS_NOTE = (
     "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the smallest "
     "true diff that a t-test on this many queries detects with 80 % power, corrected as p is"
@@ -79,7 +82,8 @@ class Comparison:
     measure: Measure
     mean: float  # of the run
     difference: float  # the mean of the run minus the mean of the baseline
-    interval: tuple[float, float]  # of the difference, 95 %; by `compare_scores`, Student's t, not corrected
+    # of the difference, 95 %; by `compare_scores`, Student's t, not corrected; None if all differences are equal, not 0
+    interval: tuple[float, float] | None
     # the difference in standard deviations of the differences over queries; None if all are equal
     effect_size: float | None
     # the true differences that these queries show with a probability of 0.8 and of 0.5, corrected; None likewise
@@ -95,6 +99,7 @@ class Comparison:
     margin: float | None = None  # of equivalence, if it was tested
     equivalence_p: float | None = None  # that the difference is below the margin: `equivalence_test`, corrected
     holes: DifferenceWithHoles | None = None  # under other views of unjudged documents, if they were asked for
+    exact_p: float | None = None  # beside a t-test on few topics: of the randomisation test, corrected as `corrected_p`
 
     @property
     def significant(self) -> bool:
@@ -121,12 +126,11 @@ class Comparison:
         relation = FINDINGS[self.significant * self.direction]
         side = "higher" if self.difference > 0 else "lower"
         wish = ", where lower is better," if self.measure.family.lower_is_better else ""
-        low, high = self.interval
+        interval = "95 % interval {:+.4f} to {:+.4f}, ".format(*self.interval) if self.interval else ""
         finding = (
             f"{self.run} is {relation} {self.baseline}: its mean {self.measure}{wish} of {self.mean:.4f} is "
-            f"{abs(self.difference):.4f} {side} (95 % interval {low:+.4f} to {high:+.4f}, corrected p "
-            f"{p_text(self.corrected_p)}), better on {self.wins} of {self.wins + self.ties + self.losses} queries and "
-            f"worse on {self.losses}."
+            f"{abs(self.difference):.4f} {side} ({interval}corrected p {p_text(self.corrected_p)}), better on "
+            f"{self.wins} of {self.wins + self.ties + self.losses} queries and worse on {self.losses}."
         )
         if self.significant or self.detectable is None:
             return finding
@@ -178,7 +182,8 @@ class Significance(Printed):
     @property
     def columns_note(self) -> str:
         """The meaning of the table's columns."""
-        return TUKEY_NOTE if self.correction == "tukey" else COLUMNS_NOTE
+        note = TUKEY_NOTE if self.correction == "tukey" else COLUMNS_NOTE
+        return "; ".join([note, *[EXACT_NOTE] * any(c.exact_p is not None for c in self.comparisons)])
 
     def _table(self) -> Table:
         against = " and ".join(self.baselines) or "each other"
@@ -203,39 +208,40 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     """
     # What a terminal shows comes first; see `narrow_table`.
     header = ["", "against", "measure", "diff", "low", "high", "d", "detectable", "corrected p"]
-    equivalence = any(c.margin is not None for test in significances for c in test.comparisons)
-    if equivalence:
-        header.append("same p")
+    every = [c for test in significances for c in test.comparisons]
+    exact, equivalence = any(c.exact_p is not None for c in every), any(c.margin is not None for c in every)
+    header += ["exact p"] * exact + ["same p"] * equivalence
     rows = [
         (
             c.run,
             c.baseline,
             str(c.measure),
             Marked(c.difference, "+.4f", "*" if c.corrected_p < SIGNIFICANCE_LEVEL else ""),
-            *(Marked(end, "+.4f") for end in c.interval),
+            *((Marked(end, "+.4f") for end in c.interval) if c.interval else (None, None)),
             None if c.effect_size is None else Marked(c.effect_size, "+.2f"),
             c.detectable,
             c.corrected_p,
+            *([c.exact_p] if exact else []),
             *([marked_p(c.equivalence_p)] if equivalence else []),
             c.p,
             c.wins,
             c.ties,
             c.losses,
         )
-        for test in significances
-        for c in test.comparisons
+        for c in every
     ]
-    measures = {c.measure: None for test in significances for c in test.comparisons}
+    measures = dict.fromkeys(c.measure for c in every)
     losses = [str(measure) for measure in measures if measure.family.lower_is_better]
     less = f"; lower is better: {', '.join(losses)}" if losses else ""
-    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {COLUMNS_NOTE}{less})" if caption else ""
+    columns = "; ".join([COLUMNS_NOTE, *[EXACT_NOTE] * exact])
+    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {columns}{less})" if caption else ""
     return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
 
 
 def narrow_table(significance: Significance) -> Table:
     """Return the columns of `comparison_table` that fit a terminal."""
     whole = comparison_table("", significance)
-    shown = MAX_TERMINAL_COLUMNS + ("same p" in whole.header)
+    shown = MAX_TERMINAL_COLUMNS + len({"exact p", "same p"}.intersection(whole.header))
     return replace(whole, header=("run", *whole.header[1:shown]), rows=[row[:shown] for row in whole.rows])
 
 
@@ -289,7 +295,8 @@ def compare_scores(
     The tests are on the improvements x_q, the run's score minus the baseline's on query q (negated for a
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
 
-    - "t": Student's paired t-test.
+    - "t": Student's paired t-test, which is SciPy's. If all x_q are equal and not 0, their variance says nothing, and p
+      is that of the randomisation test, 2 / 2^n. On fewer than 20 queries, that test's p stands beside it (`exact_p`).
     - "wilcoxon": Wilcoxon's signed-rank test without zeros. Exact for up to 20 non-zero x_q, also with ties; else exact
       or by the normal approximation, as `scipy.stats.wilcoxon` chooses.
     - "randomization": Fisher's randomisation test, which flips the signs of the x_q. Exact for up to 20 non-zero x_q,
@@ -299,7 +306,8 @@ def compare_scores(
     With every test come figures on the scale of the difference D of the means, from the standard deviation s (n - 1
     degrees of freedom) of the differences over the n queries:
 
-    - the 95 % interval of Student's t, D +- t(0.975, n - 1) s / sqrt(n), which is two-sided and not corrected;
+    - the 95 % interval of Student's t, D +- t(0.975, n - 1) s / sqrt(n), which is two-sided and not corrected; there is
+      none if all differences are equal and not 0;
     - the effect size D / s (Sakai 2018);
     - the detectable difference, which the t-test shows with a probability of at least 0.8 after the correction, and
       that of even odds, with 0.5: `detectable_difference` with the error s / sqrt(n). That a smaller difference is
@@ -320,8 +328,9 @@ def compare_scores(
         findings (Benjamini & Hochberg 1995, `scipy.stats.false_discovery_control`). "tukey" is Tukey's HSD of all
         pairs of m runs on n queries, as NTCIR has it (Sakai 2018): with the residual variance V of the two-way analysis
         of variance without replication, p = P(Q > |D| / sqrt(V / n)) for the studentized range Q of m means with
-        (m - 1)(n - 1) degrees of freedom, d is D / sqrt(V), and intervals hold for all pairs at once. The corrected p
-        is p times the number of measures.
+        (m - 1)(n - 1) degrees of freedom, d is D / sqrt(V), and intervals hold for all pairs at once. If V is 0, p is
+        the randomisation test's 2 / 2^n times the number of pairs, and there is no interval. The corrected p is p times
+        the number of measures.
     seed : int >= 0, default 0
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
     margin : float > 0, optional
@@ -370,7 +379,12 @@ def compare_collections(
         comparisons = _tukey(collections, planned, comparisons, families)
     else:
         corrected = correct([c.p for c in comparisons], design.correction).tolist()
-        comparisons = [replace(c, corrected_p=p) for c, p in zip(comparisons, corrected, strict=True)]
+        # Of several collections, some may have too many topics for an exact p.
+        exact = correct([c.p if c.exact_p is None else c.exact_p for c in comparisons], design.correction).tolist()
+        comparisons = [
+            replace(c, corrected_p=p, exact_p=None if c.exact_p is None else other)
+            for c, p, other in zip(comparisons, corrected, exact, strict=True)
+        ]
     if design.margin is not None:
         # Among themselves: equivalence is another family of hypotheses.
         same = correct([c.equivalence_p or 0.0 for c in comparisons], design.correction).tolist()
@@ -403,14 +417,17 @@ def _tukey(
         variance, freedom = residual_variance(values)
         error = math.sqrt(2 * variance / values.shape[1])
         critical = tukey_critical(len(values), freedom, families)
-        powers = figures(0.0, error, freedom + 1, critical, critical)
         differences = np.round([found[place].difference for place in places], DIFFERENCE_DECIMALS)
-        # Without a residual, any test finds any difference.
         t = differences / error if error else np.where(differences, np.copysign(np.inf, differences), 0.0)
-        tested = zip(places, t.tolist(), tukey_p(np.abs(t), len(values), freedom).tolist(), strict=True)
-        for place, statistic, p in tested:
+        if error:
+            p_values = tukey_p(np.abs(t), len(values), freedom)
+        else:  # differences are equal on all topics: the exact p of each, by Bonferroni's correction
+            equal = (np.full(values.shape[1], difference) for difference in differences)
+            p_values = np.minimum([len(places) * sign_flip_p(one, "two-sided") for one in equal], 1.0)
+        powers = figures(0.0, error, freedom + 1, critical, critical)
+        for place, statistic, p in zip(places, t.tolist(), p_values.tolist(), strict=True):
             difference = found[place].difference
-            shown = {**powers, "interval": (difference - critical * error, difference + critical * error)}
+            shown = {**powers, "interval": interval_of(difference, error, critical)}
             effect, corrected = difference / math.sqrt(variance) if variance else None, min(1.0, families * p)
             changed = {**shown, "effect_size": effect, "statistic": statistic, "p": p, "corrected_p": corrected}
             found[place] = replace(found[place], **changed)
@@ -453,11 +470,11 @@ def _compare(
     statistic, p = paired_test(improvements, design.test, design.alternative, design.seed)
     difference = float(run.means[column] - other.means[column])
     # Not by the deviation, which is a rounding error then and would be divided by.
-    n, same = len(differences), bool((differences == differences[0]).all())
-    deviation = 0.0 if same else float(differences.std(ddof=1))
+    n, deviation = len(differences), 0.0 if are_equal(differences) else float(differences.std(ddof=1))
     # What is detected is corrected as p is; the interval is of this difference alone.
     critical = critical_t(n, comparisons=size, sides=1 if design.alternative == "greater" else 2)
     wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
+    exact = design.test == "t" and design.correction != "tukey" and n < MIN_TOPICS_OF_T
     return Comparison(
         name,
         baseline,
@@ -475,17 +492,22 @@ def _compare(
         losses=losses,
         margin=design.margin,
         equivalence_p=None if design.margin is None else equivalence_test(differences, design.margin),
+        exact_p=paired_test(improvements, "randomization", design.alternative)[1] if exact else None,
     )
 
 
 def figures(difference: float, error: float, n: int, width: float, critical: float) -> dict[str, Any]:
     """Compute the interval of `width` standard errors, and the differences that are detected from `critical` on."""
-    interval = (difference - width * error, difference + width * error)
     powers = {"detectable": POWER, "even_odds": 0.5}
-    return {"interval": interval} | {
+    return {"interval": interval_of(difference, error, width)} | {
         name: detectable_difference(error, n, critical=critical, power=power) if error else None
         for name, power in powers.items()
     }
+
+
+def interval_of(difference: float, error: float, width: float) -> tuple[float, float] | None:
+    """Return the interval of `width` standard errors; None of a difference whose variance is 0, which shows nothing."""
+    return (difference - width * error, difference + width * error) if error or not difference else None
 
 
 def _direction(improvements: FloatArray, test: Test) -> int:
@@ -518,8 +540,10 @@ def paired_test(
         return 0.0, 1.0
     if test == "t":
         mean, error = _mean_and_error(improvements)
-        # All differences are equal and not 0: any test at any level finds them.
-        t, n = mean / error if error else math.copysign(math.inf, mean), len(improvements)
+        # SciPy's p would be 0, from two queries on, where half of all flips of signs are as extreme.
+        if are_equal(improvements):
+            return math.copysign(math.inf, mean), sign_flip_p(improvements, alternative)
+        t, n = mean / error, len(improvements)
         return t, _upper_tail(t, n) if alternative == "greater" else 2 * _upper_tail(abs(t), n)
     from scipy import stats
 
@@ -530,7 +554,7 @@ def paired_test(
         flipped = np.sign(changed) * stats.rankdata(np.abs(changed))
         better, worse = (float(flipped[flipped * sign > 0].sum()) * sign for sign in (1, -1))
         statistic = better if alternative == "greater" else min(better, worse)
-    if len(changed) <= MOST_FLIPPED:
+    if len(changed) <= MOST_FLIPPED or are_equal(flipped):
         p = sign_flip_p(flipped, alternative)
     elif test == "wilcoxon":
         p = stats.wilcoxon(improvements, alternative=alternative).pvalue
@@ -555,7 +579,8 @@ def equivalence_test(
 
     Two one-sided t-tests: with the mean m, the standard error e and n - 1 degrees of freedom, p is the larger of
     P(T > (m + margin) / e) and P(T > (margin - m) / e). It is below 0.05 if and only if the 90 % interval of m by
-    Student's t is within (-margin, margin).
+    Student's t is within (-margin, margin). If all improvements are equal, e is 0, and p is exact: of the one-sided
+    randomisation tests of improvement + margin and margin - improvement, 1 / 2^n within the margin.
 
     Parameters
     ----------
@@ -576,11 +601,14 @@ def equivalence_test(
     n = len(improvements)
     if n < 2:
         raise ParameterError("a test of equivalence needs at least two queries")
+    sides = (1,) if alternative == "greater" else (1, -1)
+    if are_equal(improvements):
+        # In units of the margin and rounded, so that the margin itself is not within it.
+        return max(
+            sign_flip_p(np.round(side * improvements / margin + 1, DIFFERENCE_DECIMALS), "greater") for side in sides
+        )
     mean, error = _mean_and_error(improvements)
-    inside = [mean + margin] if alternative == "greater" else [mean + margin, margin - mean]
-    if not error:
-        return 0.0 if min(inside) > 0 else 1.0
-    return _upper_tail(min(inside) / error, n)
+    return _upper_tail(min(side * mean + margin for side in sides) / error, n)
 
 
 def _mean_and_error(values: FloatArray) -> tuple[float, float]:

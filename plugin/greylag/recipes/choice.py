@@ -184,7 +184,7 @@ class Choice(Printed):
         def figures(mean: float, comparison: Comparison | None) -> dict[str, Any]:
             if comparison is None:
                 return {"mean": mean}
-            interval = [end if np.isfinite(end) else None for end in comparison.interval]
+            interval = [end if np.isfinite(end) else None for end in comparison.interval or (np.nan, np.nan)]
             return {
                 "mean": mean, "difference": comparison.difference, "interval": interval, "p": comparison.corrected_p
             }  # fmt: skip
@@ -210,7 +210,8 @@ def title(members: Members) -> str:
 def _cells(comparison: Comparison | None) -> Row:
     if comparison is None:
         return (None, None, None)
-    return tuple(Marked(x, "+.4f") for x in (comparison.difference, *comparison.interval))
+    interval = comparison.interval or (None, None)
+    return tuple(None if x is None else Marked(x, "+.4f") for x in (comparison.difference, *interval))
 
 
 def choose(

@@ -71,7 +71,10 @@ def source_gains(folds: Iterable[Fold], objective: Objective, groups: Groups) ->
         "queries": len(values[ALL_SOURCES]),
         "mean": float(by_source[ALL_SOURCES].means[0]),
         "without": {
-            comparison.run: {"difference": comparison.difference, "interval": list(comparison.interval)}
+            comparison.run: {
+                "difference": comparison.difference,
+                "interval": list(comparison.interval or (None, None)),
+            }
             for comparison in compare_scores(by_source, ALL_SOURCES).comparisons
         },
     }
@@ -81,7 +84,8 @@ def sources_table(gains: Mapping[str, Any], measure: str) -> Table:
     """Tabulate the result of `source_gains`."""
     rows: list[tuple[str | float | Marked | None, ...]] = [(ALL_SOURCES, gains["mean"], None, None, None)]
     for name, gain in gains["without"].items():
-        cells = (Marked(value, "+.4f") for value in (gain["difference"], *gain["interval"]))
+        figures = gain["difference"], *gain["interval"]
+        cells = (None if value is None else Marked(value, "+.4f") for value in figures)
         rows.append((f"without {name}", gains["mean"] + gain["difference"], *cells))
     caption = (
         f"Listwise regression, each of the {gains['queries']} training topics held out, with one source of features "

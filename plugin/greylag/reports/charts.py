@@ -8,7 +8,7 @@ from dataclasses import replace
 from greylag.core.tables import Table
 from greylag.evaluation import Scores
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
-from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure
+from greylag.reports.figures import Bar, Figure, Interval, bar_figure, interval_figure
 from greylag.reports.parts import Tested, runs_and_measures
 from greylag.reports.report import Section
 from greylag.reports.scores import query_table, ranked
@@ -41,7 +41,8 @@ def differences_chart(scores: Mapping[str, Scores], comparisons: Sequence[Compar
     bars = {c.run: _interval(c) for c in comparisons if c.baseline == against}
     # The other way round if that one comes later than the other.
     turned = {c.baseline: _interval(c) for c in comparisons if c.run == against}
-    bars |= {name: (-value, -high, -low, -sign) for name, (value, low, high, sign) in turned.items()}
+    for name, (value, interval, sign) in turned.items():
+        bars[name] = (-value, interval and (-interval[1], -interval[0]), -sign)
     rows, measure = {name: bars[name] for name in ranked(scores) if name in bars}, comparisons[0].measure
     return interval_figure(f"Difference of {measure} from {against}, {_INTERVALS}", f"difference of {measure}", rows)
 
@@ -55,8 +56,8 @@ def collections_chart(tested: Tested) -> Figure:
     return interval_figure(f"Differences in {first} by collection, {_INTERVALS}", f"difference of {first}", bars)
 
 
-def _interval(c: Comparison) -> tuple[float, float, float, int]:
-    return (c.difference, *c.interval, c.direction * c.significant)
+def _interval(c: Comparison) -> Interval:
+    return c.difference, c.interval, c.direction * c.significant
 
 
 def changes_figure(compared: Compared) -> Figure:
@@ -101,5 +102,5 @@ def _bars(scores: Mapping[str, Scores], before: str, after: str) -> list[Bar]:
 
 def contributions_chart(caption: str, parts: Sequence[tuple[str, float]], unit: str = "contribution") -> Figure:
     """Draw the named terms of a sum as lines from 0 to the right or, below 0, to the left."""
-    rows = {f"{name}: {v:+.4f}": (v, min(v, 0.0), max(v, 0.0), (v > 0) - (v < 0)) for name, v in parts}
+    rows = {f"{name}: {v:+.4f}": (v, (min(v, 0.0), max(v, 0.0)), (v > 0) - (v < 0)) for name, v in parts}
     return replace(interval_figure(caption, unit, rows), data=Table(caption, ("feature", unit), [*parts]))

@@ -19,6 +19,7 @@ from greylag.runtime.files import open_atomically, write_text
 Points = Mapping[int, float] | Mapping[float, float]  # y by x
 Panel = tuple[Mapping[str, Points], Mapping[str, float]]  # curves and levels, by name
 Bar = tuple[str, float, bool]  # name, value, and whether it is for the better
+Interval = tuple[float, tuple[float, float] | None, int]  # of a value, and 1 if it is shown to be better, -1 if worse
 Scale = Callable[[float], float]  # from a value to pixels
 COLOURS = (
     "#d9480f #868e96 #1c7ed6 #2f9e44 #ae3ec9 #e8a200 #12908e #c2255c #a07050 #7cb305".split()
@@ -131,25 +132,28 @@ def bar_figure(
     return Figure(caption, _svg(WIDE, HEIGHT * len(panels), parts), data)
 
 
-def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float, int]]) -> Figure:
-    """Draw values with intervals (value, low, high, and 1 if shown to be better, -1 if worse), and a line at 0."""
+def interval_figure(caption: str, xlabel: str, values: Mapping[str, Interval]) -> Figure:
+    """Draw values with their intervals, if they have any, and a line at 0."""
     # Names stand at the left, so the longest decides the width.
-    left = 16 + math.ceil(LETTER * max(map(len, intervals)))
-    width, height = max(WIDE, left + WIDE // 2), ROW * len(intervals)
-    ends = [end for _, *of_one, _ in intervals.values() for end in of_one]
-    marks = ticks(min(0.0, *ends), max(0.0, *ends), outward=True)
+    left = 16 + math.ceil(LETTER * max(map(len, values)))
+    width, height = max(WIDE, left + WIDE // 2), ROW * len(values)
+    ends = [0.0, *(end for value, interval, _ in values.values() for end in interval or (value,))]
+    marks = ticks(min(ends), max(ends), outward=True)
     x = _scale(marks[0][0], marks[-1][0], left, width - RIGHT)
     parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="{GREY}"/>']
     for value, text in marks:
         parts.append(f'<path d="M{x(value):.1f} 0V{height}" stroke="{PALE}"/>')
         parts.append(_text(x(value), height + 16, _short(text), 'text-anchor="middle"'))
-    for place, (name, (value, low, high, direction)) in enumerate(intervals.items()):
+    for place, (name, (value, interval, direction)) in enumerate(values.items()):
         y, colour = ROW * (place + 0.5), (GREY, BETTER, WORSE)[direction]
         parts.append(_text(4, y + 4, name, ""))
-        parts.append(f'<path d="M{x(low):.1f} {y}H{x(high):.1f}" stroke="{colour}" stroke-width="2"/>')
+        if interval:
+            low, high = map(x, interval)
+            parts.append(f'<path d="M{low:.1f} {y}H{high:.1f}" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
     parts.append(_text((left + width) / 2, height + 34, xlabel, 'text-anchor="middle"'))
-    data = Table(caption, ("", xlabel, "low", "high"), [(name, *row[:3]) for name, row in intervals.items()])
+    rows = [(name, value, *(interval or (None, None))) for name, (value, interval, _) in values.items()]
+    data = Table(caption, ("", xlabel, "low", "high"), rows)
     return Figure(caption, _svg(width, height + 40, parts), data)
 
 

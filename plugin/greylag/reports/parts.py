@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from greylag.core.tables import Marked, Row, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import Comparison, Significance, marked_p
+from greylag.evaluation.significance import EXACT_NOTE, MIN_TOPICS_OF_T, Comparison, Significance, marked_p
 from greylag.reports.names import short_names
 from greylag.reports.scores import baseline_letters, marks_notes, means_column, means_columns, notes, ranked
 
@@ -84,23 +85,28 @@ def _columns(tested: Tested, *, signed: bool = False) -> dict[Measure, list[dict
 
 
 def joint_comparisons(tested: Tested) -> list[Table]:
-    """Tabulate differences of means, with stars, corrected p and, if it was tested, p of equivalence."""
+    """Tabulate differences of means, with stars, corrected p, and exact p and p of equivalence if there are any."""
     found: dict[tuple[str, str, str], list[Comparison]] = {}
     for _, tests in tested.values():
         for c in tests.comparisons if tests else ():
             found.setdefault((c.run, c.baseline, str(c.measure)), []).append(c)
-    header, differences, p, same = ("run", "against", "measure", *tested), list[Row](), list[Row](), list[Row]()
+    header, differences = ("run", "against", "measure", *tested), list[Row]()
+    p, exact, same = list[Row](), list[Row](), list[Row]()
     for key, compared in found.items():
         cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
         differences.append((*key, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
         p.append((*key, *(c.corrected_p for c in compared)))
+        exact += [(*key, *(c.exact_p for c in compared))] if any(c.exact_p is not None for c in compared) else []
         same += [(*key, *(marked_p(c.equivalence_p) for c in compared))] if compared[0].margin is not None else []
     tables = [
-        Table("Second table: differences of means.", (*header, "mean"), differences),
-        Table("Third table: corrected p.", header, p),
-        Table("Fourth table: corrected p of equivalence within the margin.", header, same),
+        Table("table: differences of means.", (*header, "mean"), differences),
+        Table("table: corrected p.", header, p),
+        Table(f"table: {EXACT_NOTE}; of fewer than {MIN_TOPICS_OF_T} topics.", header, exact),
+        Table("table: corrected p of equivalence within the margin.", header, same),
     ]
-    return [table for table in tables if table.rows]
+    shown = [table for table in tables if table.rows]
+    order = ("Second", "Third", "Fourth", "Fifth")
+    return [replace(table, caption=f"{nth} {table.caption}") for nth, table in zip(order, shown, strict=False)]
 
 
 def stacked(tables: Mapping[str, Table]) -> Table:

@@ -15,7 +15,7 @@ from greylag.evaluation.agreement import MOST_NAMES, few_names
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import CORRECTION_NAMES, TEST_NAMES, Significance
+from greylag.evaluation.significance import CORRECTION_NAMES, TEST_NAMES, Comparison, Significance
 from greylag.runtime.software import TREC_EVAL
 
 MOST_PAIRS = 45
@@ -196,11 +196,7 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
     """Return all figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
     content: dict[str, Any] = {**TREC_EVAL, "runs": {name: _run_to_dict(run) for name, run in scores.items()}}
     if significance:
-        finite = [c.statistic if math.isfinite(c.statistic) else None for c in significance.comparisons]
-        comparisons = [
-            {**asdict(c), "measure": str(c.measure), "statistic": statistic}
-            for c, statistic in zip(significance.comparisons, finite, strict=True)
-        ]
+        comparisons = [*map(_comparison_to_dict, significance.comparisons)]
         content["significance"] = {**asdict(significance), "comparisons": comparisons}
     if significance and significance.all_pairs:
         letters = group_letters(scores, significance)
@@ -208,6 +204,12 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
             by_measure = {str(measure): letters[name, measure] for measure in scores[name].measures}
             content["runs"][name] |= {"rank": rank, "letters": by_measure}
     return content
+
+
+def _comparison_to_dict(c: Comparison) -> dict[str, Any]:
+    statistic = c.statistic if math.isfinite(c.statistic) else None
+    content = {**asdict(c), "measure": str(c.measure), "statistic": statistic}
+    return {name: value for name, value in content.items() if name != "exact_p" or value is not None}
 
 
 def _run_to_dict(run: Scores) -> dict[str, Any]:

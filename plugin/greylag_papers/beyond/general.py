@@ -354,8 +354,8 @@ def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str,
 
 def difference(found: Comparison) -> dict[str, float]:
     """The figures of a comparison within a collection, not corrected for others."""
-    low, high = found.interval
-    return {"difference": found.difference, "low": low, "high": high, "p": found.p}
+    ends = dict(zip(("low", "high"), found.interval or (), strict=False))
+    return {"difference": found.difference, **ends, "p": found.p}
 
 
 def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> dict[str, float]:

@@ -51,6 +51,7 @@ from greylag.studies import (
     open_collection,
 )
 from greylag.studies import Settings as Fields
+from greylag_papers.beyond.general import difference
 from greylag_papers.beyond.learning_curve import Learned, learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
@@ -310,9 +311,7 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
         rows[f"{size} topics"] = {name: float(values.means[0]) for name, values in by_system.items()}
         for name, by_size in tests.items():
             one = next(c for c in by_size[size].comparisons if c.run.startswith(AUTOMATIC))
-            low, high = one.interval
-            figures = {"difference": one.difference, "low": low, "high": high, "p": one.corrected_p}
-            rows[f"{size} topics, {AUTOMATIC} less {name}"] = figures
+            rows[f"{size} topics, {AUTOMATIC} less {name}"] = {**difference(one), "p": one.corrected_p}
     return rows
 
 

@@ -137,12 +137,14 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
 
     t = mean / sqrt((1/S + n_test / n_training) s^2), where s^2 is the variance with divisor S - 1; S - 1 degrees of
     freedom. The plain paired test (without n_test / n_training) assumes independent splits. Their training documents
-    overlap, so it finds far too many differences. If all differences are equal, p is 1 if they are 0, and 0 otherwise.
+    overlap, so it finds far too many differences. If all differences are equal, p is 1 if they are 0, and otherwise
+    2 / 2^S, the share of flips of their signs that are as extreme.
     """
     rounded = np.round(differences, DECIMALS)
     mean, variance = rounded.mean(), rounded.var(ddof=1)
     if np.ptp(rounded) == 0:
-        return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0), 0.0)
+        t, p = (0.0, 1.0) if mean == 0 else (float(np.copysign(np.inf, mean)), 2.0 ** (1 - len(rounded)))
+        return Difference(float(mean), t, p, 0.0)
     error, freedom = np.sqrt((1 / len(rounded) + test_ratio) * variance), len(rounded) - 1
     t, detectable = mean / error, detectable_difference(float(error), len(rounded))
     return Difference(float(mean), float(t), float(2 * student.sf(abs(t), freedom)), detectable)

@@ -103,6 +103,14 @@ def test_recommendations():
     assert "Recommended: none." in str(bad)
 
 
+def test_costs_without_an_interval_are_told_without_it():
+    found = choose(index=None, aspects=truth(QRELS))
+    costs = [replace(c, interval=None, p=2 / 2**9, difference=-0.25) for c in found.costs.comparisons]
+    shown = replace(found, costs=replace(found.costs, comparisons=tuple(costs)))
+    assert f"It costs relevance: -0.2500 {found.cost}. Keep the first stage" in str(shown)
+    assert str(shown).count("[") == str(found).count("[") - len(costs) - 1
+
+
 def test_losses_are_kept_low():
     found = choose(methods=["mmr", "xquad"], aspects=truth(QRELS), measure="subtopic-loss@5")
     assert found.best == "xquad"

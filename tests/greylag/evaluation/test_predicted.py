@@ -1,5 +1,6 @@
 """Prediction-powered inference against its formula, closed forms, and simulations whose means are known."""
 
+import json
 import math
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 from scipy import stats
 
 from greylag.errors import ParameterError
-from greylag.evaluation import correct_by_people, evaluate, evaluate_with_predictions
-from greylag.evaluation.predicted import check_coverage, check_predictions
+from greylag.evaluation import Corrections, correct_by_people, evaluate, evaluate_with_predictions, parse_measure
+from greylag.evaluation.predicted import Corrected, check_coverage, check_predictions
 from greylag.ranking import Ranking, Run
 from tests.refusals import refuses
 
@@ -128,6 +129,27 @@ def test_perfect_predictions_are_the_interval_of_all_topics():
     assert found.corrected == pytest.approx(scores.mean())
     assert found.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert found.p == pytest.approx(expected.pvalue)
+
+
+@pytest.mark.parametrize("score", [0.1, -0.5, 1.0, 0.0])
+@pytest.mark.parametrize("n", [8, 30])
+def test_equal_scores_have_no_interval_and_the_exact_p(n, score):
+    """Whatever was predicted; of scores of 0 there is nothing to test."""
+    for guesses in (np.random.default_rng(n).random(n + 9), np.full(n + 9, 0.1)):
+        found = correct_by_people(np.full(n, score), guesses[:n], guesses[n:])
+        assert (found.corrected, found.weight, found.worth) == (pytest.approx(score), 0, n)
+        assert found.interval == found.people_interval == (None if score else (0, 0))
+        assert found.p == (2 / 2**n if score else 1)
+
+
+def test_a_sentence_without_an_interval_leaves_it_out():
+    found = correct_by_people(np.full(9, 0.5), np.zeros(9), np.zeros(9))
+    row = Corrected("a", "b", parse_measure("AP"), found, 0.5)
+    shown = Corrections(9, 9, (), (row,))
+    assert shown.sentences == ["a minus b: AP is +0.5000. 9 judged and 9 predicted topics are worth 9 judged ones."]
+    table = shown.tables[1]
+    assert dict(zip(table.header, table.rows[0], strict=True))["low"] is None
+    assert json.loads(json.dumps(shown.to_dict(), allow_nan=False))["differences"][0]["estimate"]["interval"] is None
 
 
 @pytest.mark.parametrize(("n", "more"), [(40, 40), (100, 100), (200, 400)])

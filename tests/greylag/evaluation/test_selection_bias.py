@@ -160,6 +160,17 @@ def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed):
     assert fewer.comparisons[0].corrected_p <= more.comparisons[0].corrected_p
 
 
+@pytest.mark.parametrize("n", [3, 7, 11])
+def test_a_choice_that_is_ahead_by_the_same_everywhere_has_the_exact_p(n):
+    """0.1 has a standard deviation by rounding, of which p would be 0."""
+    values = np.repeat([[0.0], [0.1], [-0.2]], n, axis=1)
+    found = best_of_many(named(values), "a")
+    for c in (found.comparison, *found.all.comparisons):
+        corrected = c is not found.comparison
+        assert (c.interval, c.exact_p, c.corrected_p) == (None, None, min(1, 2 ** (1 - n) * (2 if corrected else 1)))
+    assert (found.chosen, found.comparison.difference) == ("b", pytest.approx(0.1))
+
+
 def test_losses_are_the_negated_gains():
     values = sample(2, gain=0.1)
     gain, loss = best_of_many(named(values), "a"), best_of_many(named(-values, LOSS), "a")

@@ -4,17 +4,19 @@ Tests `power` and `sign_flips`.
 """
 
 import math
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from greylag.evaluation import Scores, compare_scores, holm, parse_measure
 from greylag.evaluation.power import critical_t, detectable_difference
-from greylag.evaluation.significance import equivalence_test, paired_test
+from greylag.evaluation.significance import compare_collections, equivalence_test, paired_test
+from greylag.reports.scores import to_dict
 
 AP, LOSS, P5 = (parse_measure(name) for name in ("AP", "subtopic-loss@5", "P@5"))
 
@@ -88,9 +90,75 @@ def test_few_changes_have_the_p_of_an_enumeration(changes, alternative, equal):
     for test in ("wilcoxon", "randomization") if len(improvements) > 1 else ():
         p = paired_test(improvements, test, alternative)[1]
         assert p == (enumerated(changes, test, alternative) if changes else 1), test
-    if np.ptp(improvements) if len(improvements) > 1 else 0:
-        expected = stats.ttest_1samp(improvements, 0, alternative=alternative)
-        assert paired_test(improvements, "t", alternative) == (expected.statistic, pytest.approx(expected.pvalue))
+    if len(improvements) > 1:
+        t, p = paired_test(improvements, "t", alternative)
+        if np.ptp(improvements):
+            expected = stats.ttest_1samp(improvements, 0, alternative=alternative)
+            assert (t, p) == (expected.statistic, pytest.approx(expected.pvalue))
+        else:
+            assert p == enumerated(changes, "randomization", alternative)
+            assert t == (math.copysign(math.inf, changes[0]) if changes else 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_t_is_scipys_to_the_bit_wherever_differences_vary(seed):
+    """Few or many, of a grid or not, also if all but one are equal."""
+    rng = np.random.default_rng(seed)
+    for n in (2, 3, 4, 7, 19, 20, 50):
+        equal = np.full(n, rng.integers(1, 9) / 10)
+        equal[-1] += rng.choice([1e-9, 0.1, 1.0])
+        for improvements in (rng.normal(0.1, 1, n), rng.choice([0, 0.5, 1], n), equal):
+            if np.ptp(improvements):
+                t = stats.ttest_1samp(improvements, 0).statistic
+                assert paired_test(improvements)[0] == t
+                assert paired_test(improvements)[1] == 2 * special.stdtr(n - 1, -abs(t))
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 20, 21, 1000, 5000])
+def test_equal_differences_have_no_interval_and_the_exact_p(n):
+    """Which differences that are equal on paper have, too: their variance is rounding."""
+    found = [np.full(n, 0.1), np.full(n, 0.3) - np.full(n, 0.2), np.arange(n) / n + 0.1 - np.arange(n) / n]
+    for improvements in found:
+        exact = max(2.0**-n, sys.float_info.min)
+        for test in ("t", "randomization", *["wilcoxon"] * (not np.ptp(improvements))):
+            assert paired_test(improvements, test)[1] == 2 * exact
+            assert paired_test(improvements, test, "greater")[1] == exact
+            assert paired_test(-improvements, test, "greater")[1] == 1
+        runs = {"b": scores(np.zeros(n)), "r": scores(improvements)}
+        for c in (*compare_scores(runs, "b").comparisons, *compare_scores(runs, correction="tukey").comparisons):
+            assert (c.statistic, c.p, c.corrected_p) == (math.inf, 2 * exact, 2 * exact)
+            assert (c.interval, c.effect_size, c.detectable, c.even_odds) == (None, None, None, None)
+            assert c.exact_p == (2 * exact if n < 20 and c.exact_p else None)
+            assert "interval" not in c.verdict
+            assert c.significant == (n >= 6)
+
+
+@pytest.mark.parametrize(("test", "correction"), [("t", "holm"), ("t", "bh"), ("wilcoxon", "holm"), ("t", "tukey")])
+@pytest.mark.parametrize("n", [2, 19, 20])
+def test_below_twenty_topics_an_exact_p_stands_beside_that_of_t(n, test, correction):
+    """Corrected over the same comparisons, in a column of tables, frames and JSON, which others do not have."""
+    values = np.random.default_rng(n).integers(0, 4, (3, n)) / 4 + [[0], [0.1], [0.2]]
+    runs = {name: scores(row) for name, row in zip("abc", values, strict=True)}
+    found = compare_scores(runs, test=test, correction=correction)
+    beside = n < 20 and (test, correction[0]) != ("wilcoxon", "h") and correction != "tukey"
+    raw = [paired_test(np.round(values[b] - values[a], 12), "randomization")[1] for a, b in ((0, 1), (0, 2), (1, 2))]
+    expected = (holm(raw) if correction == "holm" else stats.false_discovery_control(raw)).tolist()
+    assert [c.exact_p for c in found.comparisons] == (expected if beside else [None] * 3)
+    table, content = found.to_frame(), to_dict(runs, found)["significance"]["comparisons"]
+    assert ("exact p" in table.columns) == ("exact p" in str(found)) == ("exact p:" in found.columns_note) == beside
+    assert [one.get("exact_p") for one in content] == (expected if beside else [None] * 3)
+    assert ("exact_p" in content[0]) == beside
+
+
+def test_of_several_collections_the_small_have_an_exact_p():
+    """Corrected as if those of t were exact where there are many topics."""
+    small, large = ({name: scores(np.random.default_rng(n + 40).random(n)) for name in "ab"} for n in (9, 30))
+    small["b"] = replace(small["b"], values=small["b"].values[::-1])
+    large["b"] = replace(large["b"], values=large["b"].values[::-1] + 0.3)
+    tests = compare_collections({"small": small, "large": large}, None, "a")
+    [one], [other] = (tests[name].comparisons for name in ("small", "large"))
+    exact = paired_test((small["b"].values - small["a"].values)[:, 0], "randomization")[1]
+    assert (one.exact_p, other.exact_p) == (pytest.approx(holm([exact, other.p])[0]), None)
 
 
 def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_seed():
@@ -200,13 +268,6 @@ def test_equal_scores_give_p_1(test, alternative):
     assert (found.interval, found.effect_size, found.detectable) == ((0, 0), None, None)
 
 
-@pytest.mark.filterwarnings("error")
-def test_constant_difference_gives_infinite_t():
-    [found] = compare_scores({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
-    assert (found.statistic, found.p, found.effect_size, found.detectable) == (math.inf, 0, None, None)
-    assert found.interval == (found.difference, found.difference)
-
-
 def test_equal_differences_tie_despite_rounding_errors():
     assert 0.3 - 0.2 != 0.2 - 0.1
     runs = {"b": scores([0.2, 0.2, 0.1, 0.6]), "r": scores([0.3, 0.1, 0.2, 0.8])}
@@ -251,9 +312,14 @@ def test_equivalence_is_the_90_percent_interval_within_the_margin(seed):
     assert equivalence_test(x, margin, "greater") == pytest.approx(above)
 
 
-def test_equivalence_of_differences_without_spread():
-    assert [equivalence_test(np.full(5, d), 0.01) for d in (0.0, 0.005, 0.01, -0.02)] == [0, 0, 1, 1]
-    assert equivalence_test(np.full(5, 0.5), 0.01, "greater") == 0
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_equivalence_of_equal_differences_is_exact(n):
+    """By the one-sided tests of difference + margin and margin - difference; the margin itself is not within."""
+    differences, exact = (0.0, 0.05, 0.1, 0.3 - 0.2, -0.1, 0.2 - 0.3, -0.2), 2.0**-n
+    found = [equivalence_test(np.full(n, d), 0.1) for d in differences]
+    assert found == [exact, exact, 1, 1, 1, 1, 1]
+    found = [equivalence_test(np.full(n, d), 0.1, "greater") for d in differences]
+    assert found == [exact, exact, exact, exact, 1, 1, 1]
 
 
 def test_a_margin_adds_corrected_equivalence_to_every_comparison():

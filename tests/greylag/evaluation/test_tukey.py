@@ -80,8 +80,13 @@ def test_of_equal_runs_one_in_twenty_tables_has_a_difference():
     assert {c.baseline for c in found if c.significant} == {"r0"}
 
 
-def test_runs_without_residuals_differ_exactly_if_their_means_do():
-    topics = np.random.default_rng(3).random(6)
-    same, other, better = compare_scores(table([topics, topics, topics + 0.1]), correction="tukey").comparisons
-    assert (same.p, other.p, better.p) == (1, 0, 0)
-    assert (same.effect_size, other.detectable, other.interval) == (None, None, pytest.approx((0.1, 0.1)))
+@pytest.mark.parametrize("n", [2, 6, 30])
+def test_without_a_residual_p_is_exact_for_all_pairs(n):
+    """That of all flips of one pair's signs, three times, and again for each of two measures."""
+    topics = np.random.default_rng(3).random((n, 2))
+    found = compare_scores(table([topics, topics, topics + 0.1], (AP, P5)), correction="tukey").comparisons
+    same, other, better = found[::2]
+    exact = min(1, 3 * 2 / 2**n)
+    assert [c.p for c in found] == [1, 1, *[exact] * 4]
+    assert other.corrected_p == better.corrected_p == min(1, 2 * exact)
+    assert (same.effect_size, same.interval, other.detectable, other.interval) == (None, (0, 0), None, None)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from greylag import Ranking, Run, train, write_run
+from greylag.core.tables import as_text
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation.folds import split_folds, without
 from greylag.features import FeatureExtractor
@@ -26,7 +27,7 @@ from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import Automatic, ColumnRecipe, IndexFreeRecipe, MRFRecipe, train_on_data
 from greylag.recipes.index_free import FIRST_STAGE, with_runs
 from greylag.recipes.lambdamart import LambdaMART
-from greylag.recipes.source_gains import sources
+from greylag.recipes.source_gains import sources, sources_table
 from greylag.runtime.encoding import decode, encode
 from tests.refusals import refuses
 
@@ -317,3 +318,8 @@ def test_runs_that_cannot_be_learned_from(tmp_path, caplog):
     flat = Run(tuple(Ranking(r.qid, "", r.docids, np.ones(len(r))) for r in first.rankings), "flat")
     assert {str(feature.base) for feature in learned("good.run", first=flat).features} == {f"run:{good}"}
     assert "its scores and ranks are left out" in caplog.text
+
+
+def test_a_source_whose_loss_is_the_same_everywhere_has_no_interval():
+    gains = {"queries": 5, "mean": 0.5, "without": {"runs": {"difference": -0.1, "interval": [None, None]}}}
+    assert as_text(sources_table(gains, "AP")).splitlines()[-1].split() == ["without", "runs", "0.4000", "-0.1000"]

@@ -12,11 +12,28 @@ import pytest
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports import Evaluation
-from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result
+from greylag.reports.charts import change_chart, changes_figure, contributions_chart, differences_chart, result
 from greylag.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
 from greylag.reports.scores import group_letters
 from greylag.reports.verdict import verdict
 from tests.greylag.studies.samples import Page
+
+
+def test_a_value_without_an_interval_is_a_point():
+    """As of equal differences; the scale has room for it, and the table empty cells."""
+    named = {name: scores("AP", np.linspace(0, 0.5, 8) + gain) for name, gain in (("a", 0), ("b", 0.3), ("c", -0.3))}
+    named["d"] = scores("AP", np.linspace(0, 0.6, 8))
+    tests = compare_scores(named, "a")
+    figure = differences_chart(named, tests.comparisons, "a")
+    rows = {name: ends for name, _, *ends in figure.data.rows}
+    assert (rows["b"], rows["c"]) == ([None, None], [None, None])
+    assert rows["d"] == [*tests.comparisons[-1].interval]
+    coloured = [line for line in elements(figure, "path") if line.attrib.get("stroke-width") == "2"]
+    assert (len(coloured), len(elements(figure, "circle"))) == (1, 3)
+    labels = [float(text.text) for text in elements(figure, "text") if re.fullmatch(r"-?[\d.]+", text.text)]
+    assert min(labels) <= -0.3 < 0.3 <= max(labels)
+    assert not re.search(r"\bnan\b", Evaluation(named, tests).format("html"))
+
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -48,3 +48,17 @@ def test_p_is_corrected_over_all_collections(baseline):
     } == pytest.approx(corrected)
     assert f"correction over {len(keys)} comparisons" in str(found)
     assert 0 < sum(value < 0.05 for value in corrected.values()) < len(keys)
+
+
+@pytest.mark.parametrize("margin", [None, 0.1])
+def test_exact_p_are_a_table_of_the_collections_with_few_topics(margin):
+    runs, qrels = COLLECTIONS["npl"]
+    few = {name: dict([*of_one.items()][:9]) for name, of_one in runs.items()}
+    collections = {"cran": COLLECTIONS["cran"], "npl": (few, dict([*qrels.items()][:9]))}
+    found = compare(collections, measures=["AP"], baseline="bm25", margin=margin)
+    tables = {table.caption.partition(":")[0].split()[0]: table for table in found.tables()[1:]}
+    assert [*tables] == ["Second", "Third", "Fourth", *["Fifth"] * (margin is not None)]
+    expected = [c.exact_p for c in found.parts["npl"].significance.comparisons]
+    assert [row[3:] for row in tables["Fourth"].rows] == [(None, p) for p in expected]
+    assert "exact p" in tables["Fourth"].caption
+    assert "exact p" not in str(compare(COLLECTIONS, measures=["AP"], baseline="bm25"))

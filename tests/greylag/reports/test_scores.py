@@ -99,11 +99,13 @@ def test_all_pairs_are_ranked_and_grouped():
 
 def test_pairs_that_were_not_compared_are_not_grouped():
     """Of some pairs, as `fuse` compares, letters would say of the others that they do not differ."""
-    base = np.array([0.2, 0.4, 0.5, 0.7])
-    runs = {name: scores(base + gain, measures=(AP,)) for name, gain in (("a", 0), ("b", 0.1), ("c", 0.2))}
+    base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.01, 0, 0.01, 0])
+    runs = {
+        name: scores(base + gain, measures=(AP,)) for name, gain in (("a", 0), ("b", 0.1 + noise), ("c", 0.2 - noise))
+    }
     shown = table(runs, compare_scores(runs, pairs=[("a", "b"), ("a", "c")]))
     assert [line.split() for line in shown.splitlines()[:4]] == [
-        ["run", "AP"], ["a", "0.4500"], ["b", "0.5500*"], ["c", "0.6500*"],
+        ["run", "AP"], ["a", "0.4500"], ["b", "0.5550*"], ["c", "0.6450*"],
     ]  # fmt: skip
     assert "* significantly different from a, " in shown
 
