@@ -28,6 +28,7 @@ from greylag.learning.letor import read_features
 from greylag.rankers.model import RankingModel
 from greylag.runtime.yaml_text import read_yaml
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
+from tests.greylag.learning.samples import row_names
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
 NAMES = ["d1", "GX029-35", "FT911-3", "é1", "a_b", "10", "d#2", "doc$x", "Q0", "d.9"]
@@ -193,7 +194,7 @@ def read_letor(path):
 
 def letor_oracle(text):
     found, seen = [], set()
-    for place, line in enumerate(decoded(text).decode().removesuffix("\n").split("\n"), 1):
+    for line in decoded(text).decode().removesuffix("\n").split("\n"):
         if line.startswith("#") or not line.encode().strip():
             continue
         body, _, comment = line.partition("#")
@@ -203,11 +204,12 @@ def letor_oracle(text):
         values = {int(key): number(value.encode()) for key, value in pairs if re.fullmatch("[0-9]+", key)}
         need(len(values) == len(cells) and min(values) >= 0 and all(map(math.isfinite, values.values())))
         words = [word.decode() for word in comment.encode().split()]
-        docid = (words[2:] if words[:2] == ["docid", "="] else words) or [str(place)]
-        need((qid, docid[0]) not in seen)
+        docid = (words[2:] if words[:2] == ["docid", "="] else words) or [None]
+        need(docid[0] is None or (qid, docid[0]) not in seen)
         seen.add((qid, docid[0]))
         found.append((qid[4:], docid[0], int(grade), {key: value for key, value in values.items() if value}))
-    return found
+    names = row_names((qid, docid, values) for qid, docid, _, values in found)
+    return [(qid, name, *rest) for (qid, _, *rest), name in zip(found, names, strict=True)]
 
 
 def make_table(rng):

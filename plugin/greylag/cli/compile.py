@@ -50,7 +50,7 @@ def compile(context: typer.Context) -> None:
     index = PositionalIndex.from_texts(_TEXTS)
     work: list[tuple[str, Callable[[], Any]]] = [
         ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
-        ("reading of features", partial(scan_features, b"1 qid:1 1:1\n", 0, 1, 1.0, lambda *_: None)),
+        ("reading of features", partial(scan_features, b"1 qid:1 1:1\n", 1, 1.0, lambda *_: None)),
         ("reranking of passages", _passages),
     ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):

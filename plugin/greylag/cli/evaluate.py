@@ -12,9 +12,9 @@ import typer
 
 from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
 from greylag.cli.terminal import write_line
-from greylag.errors import ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.significance import Correction, Test
-from greylag.learning.letor import is_feature_file, listed_grades, read_features
+from greylag.learning.letor import fold_folders, is_feature_file, listed_grades, read_features
 from greylag.reports.comparison import compare
 from greylag.reports.evaluation import FORMS, check_form
 from greylag.reports.names import name_with_baselines, within
@@ -42,7 +42,8 @@ Judgements = Annotated[
     typer.Option(
         "--qrels",
         help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades. Repeat it for files "
-        "that correct those before them.",
+        "that correct those before them, or for LETOR text of other topics; a folder with Fold1, Fold2, ... stands for "
+        "the test.txt of all.",
     ),
 ]
 Measures = Annotated[
@@ -209,15 +210,27 @@ def evaluate(
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:
-    """Read the judgements of files, or the grades that a feature file lists."""
+    """Read judgements, of which later files correct earlier ones, or the grades of topics in feature files."""
     path, *others = paths
-    if others and (subtopics or is_feature_file(path)):
-        raise ParameterError(f"{path} is not corrected by other files: only judgements of documents are")
     if subtopics:
+        if others:
+            raise ParameterError(f"{path} is not corrected by other files: only judgements of documents are")
         return shared.of_topics(shared.subtopic_qrels(path), path, topics)
-    if not is_feature_file(path):
+    folds = [[part / "test.txt" for part in fold_folders(one)] for one in paths]
+    plain = [one for one, tests in zip(paths, folds, strict=True) if not (tests or is_feature_file(one))]
+    if len(plain) == len(paths):
         return shared.qrels(paths, topics=topics)
-    grades = listed_grades(read_features(path))
+    if plain:
+        raise ParameterError(
+            f"--qrels {plain[0]} is no feature file, as others are: judgements correct those before them, and feature "
+            "files are of other topics; give files of one kind"
+        )
+    grades = dict[str, dict[str, int]]()
+    for file in (file for one, tests in zip(paths, folds, strict=True) for file in tests or [one]):
+        listed = listed_grades(read_features(file))
+        if both := grades.keys() & listed.keys():
+            raise FormatError(file, None, f"topic {min(both)!r} is in a --qrels before it, too: give each topic once")
+        grades |= listed
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
     return shared.of_topics(grades, path, topics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from greylag.core.row_names import is_row, split_grades
 from greylag.core.ties import trec_order
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
@@ -53,6 +54,26 @@ def check_ties(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[st
             "than by docid, descending, so that trec_eval would score them otherwise; write_run keeps the order"
         ]
     return []
+
+
+def check_rows(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a run whose documents cannot be told apart in judgements of rows that are named by their values."""
+    for qid, grades in ((qid, judgements[qid]) for qid in run if qid in judgements):
+        if (row := next(filter(is_row, grades), None)) is None:
+            continue
+        if number := next((docid for docid in run[qid].docids if docid.isdecimal() and docid not in grades), None):
+            raise ParameterError(
+                f"query {qid}: the run has document {number!r}, the number of a line, but documents without docids are "
+                f"named by their values, as {row!r} is, since lines move: rank the feature file again, or write docids"
+            )
+        split = split_grades(grades)
+        if docid := next((docid for docid in run[qid].docids if docid in split), None):
+            twins = few_names([twin for twin, name in split.items() if name == split[docid]], " and ")
+            without = ", ".join(name for name, judged in judgements.items() if split_grades(judged))  # to be copied
+            raise ParameterError(
+                f"query {qid}: {twins} have equal values but other grades, so that nobody knows which of them has a "
+                f"rank: write docids in the feature file, or leave out all queries with such documents: {without}"
+            )
 
 
 def _differs(ranking: Ranking, judged: Mapping[str, Any]) -> bool:

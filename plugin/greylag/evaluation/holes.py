@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.checks import naming
 from greylag.core.foreign import as_qrels
 from greylag.core.tables import Marked, Printed, Row, Table, unmarked
 from greylag.errors import ParameterError
+from greylag.evaluation.agreement import check_rows
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, score_documents
 from greylag.evaluation.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
@@ -105,6 +107,9 @@ def score_holes(
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
+    for name, run in runs.items():
+        with naming(name):
+            check_rows(run, qrels)
     plain = {name: score_documents(run, qrels, parsed) for name, run in runs.items()}
     relevant, without_own = ({name: scores.values.copy() for name, scores in plain.items()} for _ in range(2))
     own = {name: np.zeros(len(parsed), np.int64) for name in runs}

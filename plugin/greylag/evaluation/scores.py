@@ -17,7 +17,7 @@ from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.agreement import check_ties, document_grades, few_names
+from greylag.evaluation.agreement import check_rows, check_ties, document_grades, few_names
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
@@ -135,6 +135,7 @@ def evaluate(
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed, run, judged = parse_measures(measures), _one_run(run), as_qrels(qrels)
+    check_rows(run, judged)
     _warn_of_ties(run, judged)
     return score_documents(run, judged, parsed)
 
@@ -163,6 +164,7 @@ class PartsScores:
         self._qrels, self._measures, self._values = qrels, tuple(measures), dict[str, FloatArray]()
         tops, keys, tag = list[Ranking](), set[tuple[str, int]](), ""
         for part in parts:
+            check_rows(part, qrels)
             judged = {qid: qrels[qid] for qid in part if qid in qrels}
             if judged:
                 self._values.update(zip(judged, score_documents(part, judged, measures).values, strict=True))

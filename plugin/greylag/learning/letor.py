@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.core.guidance import guided
+from greylag.core.row_names import digest_rows, name_rows
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
 from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
@@ -124,7 +126,7 @@ class _Block(NamedTuple):
     names: dict[int, str]
     queries: list[tuple[bytes, int]]
     grades: IntArray
-    docids: list[str]
+    docids: list[str]  # "" for a document without one
     values: FloatArray
     first: int = 1  # the number of the first column, 0 or 1
 
@@ -154,9 +156,13 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One
-    without a name is named by its number, and a document without a docid by the number of its line. Names, ``1=NAME
-    2=NAME ...``, follow the first docid, or are a line of comment before it. White space is that of ASCII. A model of
-    the data has the features ``column:NAME``, and ranks such files alone.
+    without a name is named by its number. Names, ``1=NAME 2=NAME ...``, follow the first docid, or are a line of
+    comment before it. White space is that of ASCII. A model of the data has the features ``column:NAME``, and ranks
+    such files alone.
+
+    A document without a docid is named by the values of its features, whatever its line, grade and spelling of numbers:
+    ``row-`` and 16 digits, and ``-2``, ``-3``, ... for others of its query that have the same values, in the order of
+    lines. A missing feature is the same as 0 here, too.
 
     The grades of the lines are always those of the file; `qrels` tell of relevant documents that were not retrieved.
     `FormatError` if a line is malformed, or the lines of a query are not contiguous.
@@ -186,6 +192,16 @@ def is_feature_file(path: str | Path) -> bool:
         return False
     lines = next(read_blocks(path), b"").split(b"\n")
     return bool(_LINE.match(next((line for line in lines if not line.startswith(b"#")), b"")))
+
+
+def fold_folders(folder: str | Path) -> list[Path]:
+    """Return LETOR's Fold1, Fold2, ... in a folder, without a gap; none of a path that has none."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    folds = sorted((int(name[4:]), Path(folder) / name) for name in names if re.fullmatch(r"Fold[0-9]+", name))
+    numbers = [number for number, _ in folds]
+    if numbers and numbers != [*range(min(numbers[0], 1), numbers[-1] + 1)]:
+        raise FormatError(folder, None, f"has the folds {', '.join(map(str, numbers))}: add or rename what is missing")
+    return [path for _, path in folds]
 
 
 def _column_values(data: RankingData, column: int, ranking: Ranking) -> FloatArray:
@@ -286,7 +302,7 @@ def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block
     if not before and len(text) < scan.MIN_BYTES:
         return None
     size = partial(_check_size, path, rows)
-    found = scan.scan_features(text, before, MAX_NUMBER, MAX_FEATURE, size)
+    found = scan.scan_features(text, MAX_NUMBER, MAX_FEATURE, size)
     return found and _Block({} if rows else _parse_block(path, text[: found[0]], before, 0).names, *found[1:])
 
 
@@ -319,7 +335,7 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
             raise FormatError(path, number, f"feature {most}: numbers must be at most {MAX_NUMBER}; renumber them")
         if beyond := [feature for feature, value in values.items() if not abs(value) <= MAX_FEATURE]:
             raise FormatError(path, number, f"feature {beyond[0]} is beyond {MAX_FEATURE:g}; rescale it")
-        rows_of_block.append((qid, int(grade), words[0].decode() if words else str(number), values))
+        rows_of_block.append((qid, int(grade), words[0].decode() if words else "", values))
     qids, grades, docids, features = [*zip(*rows_of_block, strict=True)] or [()] * 4
     begin = min([1, *map(min, features)])
     width = max(map(max, features), default=0) + 1 - begin
@@ -369,8 +385,13 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) 
         if (qid := name.decode()) in sizes and qid != next(reversed(sizes)):
             raise FormatError(path, None, f"query {qid!r} is not contiguous; {_REMEDY}")
         sizes[qid] = sizes.get(qid, 0) + size
-    docids = tuple(chain.from_iterable(block.docids for block in blocks))
+    docids = [*chain.from_iterable(block.docids for block in blocks)]
     grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
+    start = min(block.first for block in blocks)
+    if start == 0:
+        _log.info("%s: features are numbered from 0", path)
+    features = _by_column(path, blocks, max(names, default=1) + 1 - start, start)
+    _name_documents(path, docids, features, start, offsets)
     relevant_grades = []
     for qid, first, end in zip(sizes, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         ranked = docids[first:end]
@@ -379,19 +400,28 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) 
             raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
         judged = dict(zip(ranked, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
         relevant_grades.append(positive_grades(judged.values()))
-    start = min(block.first for block in blocks)
-    if start == 0:
-        _log.info("%s: features are numbered from 0", path)
-    features = _by_column(path, blocks, max(names, default=1) + 1 - start, start)
     return RankingData(
         specs=tuple(names.get(number, str(number)) for number in range(start, features.shape[1] + start)),
         qids=tuple(sizes),
         offsets=offsets,
-        docids=docids,
+        docids=tuple(docids),
         features=features,
         grades=grades,
         relevant_grades=tuple(relevant_grades),
     )
+
+
+def _name_documents(path: str | Path, docids: list[str], features: FloatArray, start: int, offsets: IntArray) -> None:
+    """Name the documents without a docid by their values."""
+    lacking = np.flatnonzero([not docid for docid in docids])
+    digests = digest_rows(features if len(lacking) == len(docids) else features[lacking], start)
+    names, shared = name_rows(digests, np.searchsorted(offsets, lacking, side="right"))
+    for one, other in shared:
+        if not np.array_equal(features[lacking[one]], features[lacking[other]]):
+            reason = f"{names[one]} stands for two documents of a query: write docids, as in 0 qid:1 1:0.5 # DOCID"
+            raise FormatError(path, None, reason)
+    for row, name in zip(lacking.tolist(), names, strict=True):
+        docids[row] = name
 
 
 def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, concatenated
 from greylag.learning.extraction import judged_topics
-from greylag.learning.letor import listed_grades, listed_run, read_features, warn_of_order
+from greylag.learning.letor import fold_folders, listed_grades, listed_run, read_features, warn_of_order
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Run, as_run
@@ -291,13 +290,9 @@ def train_on_letor(
     n_jobs, tag, progress
         As in `train`.
     """
-    parts = [part for part in Path(folder).iterdir() if re.fullmatch(r"Fold\d+", part.name)]
+    parts = fold_folders(folder)
     if len(parts) < 2:
         raise FormatError(folder, None, "has no folders Fold1, Fold2, ..., each with train.txt, vali.txt and test.txt")
-    parts.sort(key=lambda part: int(part.name[4:]))
-    numbers = [int(part.name[4:]) for part in parts]
-    if numbers != [*range(min(numbers[0], 1), numbers[-1] + 1)]:
-        raise FormatError(folder, None, f"has the folds {', '.join(map(str, numbers))}: add or rename what is missing")
     lacking = [part / "vali.txt" for part in parts if not (part / "vali.txt").exists()]
     if 0 < len(lacking) < len(parts):
         raise FormatError(lacking[0], None, "is missing, but other folds have one: add it, or remove them all")

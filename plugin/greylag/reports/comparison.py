@@ -15,7 +15,7 @@ from greylag.core.checks import check_choice, naming
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.errors import GreylagError, ParameterError
-from greylag.evaluation.agreement import check_agreement, check_levels, check_ties, few_names, identical
+from greylag.evaluation.agreement import check_agreement, check_levels, check_rows, check_ties, few_names, identical
 from greylag.evaluation.concordance import compare_judgements, compare_measures
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure, parse_measures
@@ -278,8 +278,9 @@ def _scored(
                 scores[name] = read_earlier(run, name, judged.qrels, judged.measures)
                 continue
             one = read(run) if isinstance(run, str | Path) else as_run(run, tag=name)
-            opened[name], rankings[name], of_run = _opened(one, judged, once=once)
             with naming(name):
+                opened[name], rankings[name], of_run = _opened(one, judged, once=once)
+                check_rows(opened[name], {} if judged.by_subtopic else judged.qrels)
                 told = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
                 warnings += [f"{name}: {warning}" for warning in told]
                 scores[name] = of_run()

@@ -153,7 +153,7 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
     except (OSError, ValueError) as error:  # a path with NUL is a ValueError
         reason = getattr(error, "strerror", None) or error
         remedy = "for standard input give /dev/stdin" if str(path) == "-" else "check the path"
-        remedy = f"name its files, as in {path}/*" if isinstance(error, IsADirectoryError) else remedy
+        remedy = "name a file in it" if isinstance(error, IsADirectoryError) else remedy
         raise FormatError(path, None, f"cannot be read: {reason}; {remedy}") from None
 
 

@@ -87,22 +87,22 @@ def scan(block: bytes) -> Scan | None:
 
 
 def scan_features(
-    block: bytes, before: int, largest: int, limit: float, check: Callable[[int, int], None]
+    block: bytes, largest: int, limit: float, check: Callable[[int, int], None]
 ) -> tuple[int, list[tuple[bytes, int]], IntArray, list[str], FloatArray, int] | None:
-    """Read lines of LETOR text that come after `before` others, with features up to `largest` and values up to `limit`.
+    """Read lines of LETOR text, with features up to `largest` and values up to `limit`.
 
-    Returns the end of the first line with a document; qids with the numbers of successive documents; grades, docids,
-    values by column, and the number of the first feature, 0 or 1. `check` is given the numbers of documents and
-    features. None without a document, or if a line is out of the ordinary: numbers of features rise in a line.
+    Returns the end of the first line with a document; qids with the numbers of successive documents; grades; docids, ""
+    where there is none; values by column, and the number of the first feature, 0 or 1. `check` is given the numbers of
+    documents and features. None without a document, or if a line is out of the ordinary: numbers of features rise in a
+    line.
     """
     if not block.endswith(b"\n"):
         block += b"\n"
     text, lines, cells = np.frombuffer(block, np.uint8).copy(), block.count(b"\n"), block.count(b":")
     rows, spans = np.empty((lines, 4), np.int64), np.empty((lines, 2), np.int64)
     features, values, others = np.empty(cells, np.int32), np.empty(cells), np.empty(cells, np.int64)
-    # The number of a line, which stands for a docid that is missing, may be longer than the line.
-    names, numbers = np.empty(len(block) + 20 * lines, np.uint8), np.empty(len(block), np.uint8)
-    found: Any = scan_rows(text, POWERS, before, largest, rows, spans, features, values, others, names, numbers)
+    names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
+    found: Any = scan_rows(text, POWERS, largest, rows, spans, features, values, others, names, numbers)
     documents, queries, width, length, length_of_others, number_of_others = found
     if not documents:
         return None
@@ -181,14 +181,13 @@ def scan_lines(  # noqa: PLR0912
 
 @compiled()
 def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
-    text: Any, powers: Any, before: int, largest: int, rows: Any, spans: Any, features: Any, values: Any, others: Any,
+    text: Any, powers: Any, largest: int, rows: Any, spans: Any, features: Any, values: Any, others: Any,
     names: Any, numbers: Any,
 ) -> Any:  # fmt: skip
     """Fill in the arrays of `scan_features`; return how much of each is used, or no rows if a line is odd."""
-    at, line, row, queries, cell, width, length, spelt, left = 0, before, 0, 0, 0, 0, 0, 0, 0
+    at, row, queries, cell, width, length, spelt, left = 0, 0, 0, 0, 0, 0, 0, 0
     odd, words = (0, 0, 0, 0, 0, 0), np.empty((4, 2), np.int64)
     while at < len(text):
-        line += 1
         if text[at] == 35:
             while text[at] != 10:
                 at += 1
@@ -251,15 +250,8 @@ def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
                 return odd
             if digits:
                 qid, end = words[1, 0] + 4, words[1, 1]
-        if found > docid:
-            length = copy(text, words[docid, 0], words[docid, 1], names, length)
-        else:
-            power = 10 ** int(np.log10(line + 0.5))
-            while power:
-                names[length] = 48 + line // power % 10
-                length, power = length + 1, power // 10
-            names[length] = 10
-            length += 1
+        start, stop = (words[docid, 0], words[docid, 1]) if found > docid else (at, at)
+        length = copy(text, start, stop, names, length)
         last = spans[max(queries - 1, 0)]
         if not queries or end - qid != last[1] - last[0] or not equal(text, qid, text, last[0], end - qid):
             spans[queries, 0], spans[queries, 1] = qid, end

@@ -1,5 +1,7 @@
-"""A collection with a model, and random training data."""
+"""A collection with a model, random training data, and names of rows."""
 
+import struct
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -74,3 +76,31 @@ def spreads(data):
     """The root mean squares of features around their query means."""
     rows = [data.features[a:b] - data.features[a:b].mean(axis=0) for a, b in pairwise(data.offsets)]
     return np.asarray(np.sqrt(np.mean(np.concatenate(rows) ** 2, axis=0)))
+
+
+def mixed(number):
+    """Mix 64 bits as splitmix64 does, in whole numbers."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        number = (number ^ number >> shift) * factor % 2**64
+    return number ^ number >> 31
+
+
+def row_name(values):
+    """The name of a row without a docid, by its values by number of feature."""
+    total = 0
+    for number, value in values.items():
+        key = mixed((number + 1) * 0x9E3779B97F4A7C15 % 2**64)
+        (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+        total += (mixed(bits ^ key) - mixed(key)) * (value != 0)
+    return f"row-{total % 2**64:016x}"
+
+
+def row_names(rows):
+    """Names of rows of query, docid or None, and values."""
+    names, seen = [], Counter()
+    for qid, docid, values in rows:
+        name = row_name(values)
+        seen[qid, name] += docid is None
+        number = seen[qid, name]
+        names.append(docid or (f"{name}-{number}" if number > 1 else name))
+    return names

@@ -1,6 +1,7 @@
 """Feature files: lossless round trips, and the format of the LETOR collections."""
 
 import random
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from greylag.learning.letor import read_features, read_scores, write_features
 from greylag.ranking import Ranking
 from greylag.runtime import files
 from greylag.trec import scan
+from tests.greylag.learning.samples import row_name, row_names
 
 NUMBER = str(letor.FIRST_NAMED_QID + 1)
 
@@ -71,7 +73,7 @@ def test_reads_the_format_of_the_letor_collections(tmp_path):
     )
     data = read_features(path)
     assert data.names == ("1", "2", "3", "4")
-    assert data.docids == ("GX029-35-5894638", "GX030-77-6315042", "3")
+    assert data.docids == ("GX029-35-5894638", "GX030-77-6315042", row_name({4: 5.0}))
     assert data.features.tolist() == [[0.056537, 0, 0.666667, 0], [0, -1e-3, 0, 0], [0, 0, 0, 5]]
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
@@ -80,7 +82,7 @@ def test_names_may_stand_in_a_comment_before_the_first_document_and_blank_lines_
     path = tmp_path / "letor.txt"
     path.write_text("# by hand\n\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n \t\n# 2=later\n0 qid:7 1:8\n\n")
     data = read_features(path)
-    assert (data.names, data.docids) == (("bm25", "2", "years"), ("d", "7"))
+    assert (data.names, data.docids) == (("bm25", "2", "years"), ("d", row_name({1: 8.0})))
     assert data.features.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert np.shares_memory(data.features, data.columns)
 
@@ -188,7 +190,7 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
     for number, (grade, cells, space, comment) in enumerate(lines):
         words = [grade, f"qid:{number // 3}", *(f"{feature}:{value}" for feature, value in cells)]
         text += space.join(words) + comment.format(f"d{number}") + "\n"
-        docid = f"d{number}" if "{" in comment else str(number + 1 + remark)
+        docid = f"d{number}" if "{" in comment else None
         rows.append((int(grade), docid, {feature: float(value) for feature, value in cells}))
     path = tmp_path / "f.txt"
     path.write_text(text if ended else text.removesuffix("\n"))
@@ -202,7 +204,8 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
         width = max(width, 3)
     expected = [[values.get(feature, 0.0) for feature in range(1, width + 1)] for _, _, values in rows]
     assert repr(data.features.tolist()) == repr(expected)  # tells -0.0 from 0.0
-    assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(row[1] for row in rows))
+    names = row_names((number // 3, docid, values) for number, (_, docid, values) in enumerate(rows))
+    assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(names))
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
 
 
@@ -336,3 +339,51 @@ def test_features_are_numbered_from_0_if_a_line_has_it(block, tmp_path, monkeypa
     assert not caplog.messages
     (tmp_path / "f.txt").write_text(f"# 1=bm25 3=age\n{text}")
     assert greylag.read_letor(tmp_path / "f.txt").names == ("0", "bm25", "2", "age")
+
+
+@pytest.mark.parametrize("scanned", SCANNED)
+@pytest.mark.parametrize("block", [1, 300, letor.BLOCK_BYTES])
+@pytest.mark.parametrize("seed", range(3))
+def test_documents_without_docids_are_named_by_their_values_alone(tmp_path, scanned, block, seed, monkeypatch):
+    """Whatever their line, grade, file and spelling of numbers; equal ones are numbered."""
+    monkeypatch.setattr(scan, "MIN_BYTES", scanned)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block)
+    rng, path = np.random.default_rng(seed), tmp_path / "f.txt"
+    values = [(qid, row) for qid in range(6) for row in rng.choice([0, -0.0, 1, 2.5], size=(9, 3)).tolist()]
+    grades = [int(sum(row) > 2) for _, row in values]
+    expected = row_names((qid, None, dict(enumerate(row, 1))) for qid, row in values)
+
+    def read(places, spelt, *, without_zeros=False):
+        """Read lines, with numbers as they are spelt; the query, docid and grade of each row, sorted."""
+        lines = []
+        for place in places:
+            qid, row = values[place]
+            cells = [f"{n}:{x:{spelt}}" for n, x in enumerate(row, 1) if x or n == 1 or not without_zeros]
+            lines.append(f"{grades[place]} qid:{qid} {' '.join(cells)}\n")
+        path.write_text("".join(lines))
+        data = read_features(path)
+        return sorted(zip(np.repeat(data.qids, data.groups).tolist(), data.docids, data.grades.tolist(), strict=True))
+
+    whole = sorted((str(qid), name, grade) for (qid, _), name, grade in zip(values, expected, grades, strict=True))
+    assert any(name.endswith("-2") for _, name, _ in whole)
+    assert read(range(54), ".1f") == whole
+    shuffled = [9 * qid + place for qid in rng.permutation(6).tolist() for place in rng.permutation(9).tolist()]
+    assert read(shuffled, "+.3e") == whole
+    assert read(shuffled, "", without_zeros=True) == whole
+    parts = [read(shuffled[first : first + 18], ".20f", without_zeros=first == 18) for first in (0, 18, 36)]
+    assert sorted(chain.from_iterable(parts)) == whole
+    grades = rng.permutation(grades).tolist()
+    assert [row[:2] for row in read(range(54), ".1f")] == [row[:2] for row in whole]
+
+
+def test_a_name_of_two_different_documents_is_refused(tmp_path, monkeypatch):
+    """As a collision of digests would give; rows of other queries, or with docids, may have it, too."""
+    monkeypatch.setattr(letor, "digest_rows", lambda features, start: np.zeros(len(features), np.uint64))
+    path = tmp_path / "f.txt"
+    path.write_text("1 qid:1 1:1\n1 qid:2 1:2\n1 qid:2 1:2 2:-0\n0 qid:2 1:3 # d\n")
+    assert read_features(path).docids == (f"row-{0:016}", f"row-{0:016}", f"row-{0:016}-2", "d")
+    path.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
+    refuses(lambda: read_features(path), "f.txt: row-0000000000000000 two write docids")
+    path.write_text("1 qid:1 1:1\n1 qid:1 1:2 # row-0000000000000000\n")
+    refuses(lambda: read_features(path), "'1' 'row-0000000000000000' twice")
