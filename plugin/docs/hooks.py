@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from greylag.core.citations import references
 from greylag.studies.config import file_fields, part_of
@@ -200,12 +201,15 @@ def experiments_page() -> str:
 
 
 def _parts(form: type[BaseModel], place: str) -> Iterator[str]:
+    parts = dict[type[BaseModel], str]()
     for name, field in file_fields(form).items():
         if part := part_of(field):
-            yield f"### `{place}{name}`\n"
-            yield f"{summary(part)}\n"
-            yield from _keys(part, place + name)
-            yield from _parts(part, f"{place}{name}.")
+            parts.setdefault(part, name)  # fields that hold the same have one section
+    for part, name in parts.items():
+        yield f"### `{place}{name}`\n"
+        yield f"{summary(part)}\n"
+        yield from _keys(part, place + name)
+        yield from _parts(part, f"{place}{name}.")
 
 
 def _keys(form: type[BaseModel], place: str) -> Iterator[str]:
@@ -213,9 +217,10 @@ def _keys(form: type[BaseModel], place: str) -> Iterator[str]:
     yield "|---|---|---|"
     for name, field in file_fields(form).items():
         anchor = f"{place}{name}".replace(".", "")
-        text = f"A mapping: see [`{name}`](#{anchor})." if part_of(field) else description(field)
+        text = description(field) or f"A mapping: see [`{name}`](#{anchor})."
         default = field.get_default(call_default_factory=True)
-        plain = json.dumps(default) if not isinstance(default, BaseModel) and not field.is_required() else ""
+        written = None if field.is_required() else to_jsonable_python(default)
+        plain = "" if field.is_required() or (part_of(field) and isinstance(written, dict)) else json.dumps(written)
         shown = "required" if field.is_required() else f"`{plain}`" if plain else ""
         yield f"| `{name}` | {shown} | {_cell(text)} |"
     yield ""

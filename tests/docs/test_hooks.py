@@ -61,7 +61,7 @@ def test_links_lead_somewhere_in_the_repository():
 
 def keys(form):
     fields = file_fields(form)
-    parts = filter(None, map(part_of, fields.values()))
+    parts = dict.fromkeys(filter(None, map(part_of, fields.values())))
     return [*fields, *(key for part in parts for key in keys(part))]
 
 

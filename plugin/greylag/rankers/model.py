@@ -229,6 +229,12 @@ class RankingModel(SavedModel):
         return bool(self.provenance.get("searched"))
 
     @property
+    def n_candidates(self) -> int:
+        """The number of features that it was learned from; its own if they were not chosen among others."""
+        kept = self.provenance.get("candidates", len(self.features)) + len(self.provenance.get("set_aside", ()))
+        return int(self.provenance.get("pool", kept))  # before some were preselected
+
+    @property
     def spreads(self) -> tuple[float, ...]:
         """The standard deviation of each feature within a training query; empty if it is not known."""
         return tuple(self.provenance.get("spreads", ()))

@@ -127,5 +127,6 @@ def fit_trees(learner: LambdaMART, data: RankingData, validation: RankingData | 
     scores = trees.scores(useful.features)
     # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
     grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
+    noted = {"set_aside": set_aside, "candidates": len(useful.specs)}
     selection = Selection.of([1.0], grown, learner.objective, [len(useful.specs)])
-    return Fitted.of(selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside}), data.qids)
+    return Fitted.of(selected_model(selection, grown, cast(Any, learner), noted), data.qids)

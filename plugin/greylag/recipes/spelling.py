@@ -7,7 +7,7 @@ is a model that weights all features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple, get_type_hints
@@ -85,7 +85,10 @@ class Ranker:
     options_of: Callable[[], Mapping[str, Parameter]]
     # The recipe, from the objective and the values of options, and of features and pool if it takes these
     recipe: Callable[..., Recipe]
-    takes_features: bool = True
+    # The default pool; None if it takes no features
+    pool: Pool | None = None
+    # Whether it has features of its own, so that named ones are added to those and the pool
+    own: bool = True
     # Without a run, candidates are searched by BM25 and BM25+RM3, not by BM25 alone
     union: bool = False
     # The baselines that it tunes beside the model
@@ -97,6 +100,10 @@ class Ranker:
     def options(self) -> Mapping[str, Parameter]:
         """The options by name."""
         return self.options_of()
+
+    def pool_for(self, features: Sequence[object], pool: Pool | None) -> Pool | None:
+        """Return the pool that is ranked by where these features and this pool are asked for; None for none."""
+        return pool or (None if features and not self.own else self.pool)
 
 
 class SpeltModel(NamedTuple):
@@ -121,9 +128,9 @@ def parse_model(
         ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `RANKERS`.
     objective : Objective or str, default "AP"
     features : tuple of Feature, default ()
-        Besides the pool's; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of it if `pool` is None.
+        Instead of the default pool; for ``automatic`` and ``lambdamart``, which have features of their own, besides it.
     pool : "sd", "fd" or "full", optional
-        By default "full" for these three, and "sd" for others.
+        By default "full", and "sd" for ``automatic`` and ``lambdamart``.
 
     Examples
     --------
@@ -146,9 +153,9 @@ def spelt_model(
     ranker = RANKERS.get(name)
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
-    given = {key: value for key, value in (("features", features), ("pool", pool)) if value}
-    if given and not ranker.takes_features:
-        raise ParameterError(f"{name} takes no {next(iter(given))}")
+    if (features or pool) and not ranker.pool:
+        raise ParameterError(f"{name} takes no {'features' if features else 'pool'}")
+    given = {"features": features, "pool": ranker.pool_for(features, pool)} if ranker.pool else {}
     values = read_options(name, options, ranker.options)
     # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = ModelOptions.pop(values, *_QUERIES)
@@ -221,8 +228,8 @@ def _weighted(
     objective: Objective,
     values: dict[str, Any],
     *,
-    features: tuple[Feature, ...] = (),
-    pool: Pool | None = None,
+    features: tuple[Feature, ...],
+    pool: Pool | None,
 ) -> Recipe:
     options = ModelOptions.pop(values, "tune", *_PRESELECTION)
     if options.tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
@@ -230,7 +237,7 @@ def _weighted(
     # Learners and features share one list of options; a learner would refuse those of features.
     of_features = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
     recipe = MRFRecipe(
-        unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
+        unique_features([*(() if pool is None else candidate_pool(pool)), *features]),
         find_learner(name)(objective, **values),
         parameters=FeatureParameters(**of_features),
         preselection=options.preselection,
@@ -240,21 +247,21 @@ def _weighted(
 
 def _of_features(name: str, summary: str) -> Ranker:
     """Make a model of the features themselves, by a registered learner."""
-    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name))
+    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name), pool="full", own=False)
 
 
 def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> Ranker:
     """Make a model of the features that are tuned, with the options of a class."""
 
-    def make(
-        objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...] = (), pool: Pool = "sd"
-    ) -> Recipe:
+    def make(objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...], pool: Pool) -> Recipe:
         sources = FeatureSources(
             pool=pool, more=features, **{name: values.pop(name) for name in _SOURCES if name in values}
         )
         return recipe(objective, sources, **values)
 
-    return Ranker(summary, lambda: {**_SOURCES, **parameters(kind, "objective", *without)}, make, union=True, **more)
+    return Ranker(
+        summary, lambda: {**_SOURCES, **parameters(kind, "objective", *without)}, make, pool="sd", union=True, **more
+    )
 
 
 def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
@@ -270,9 +277,7 @@ def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
     def make(objective: Objective, values: dict[str, Any]) -> Recipe:
         return replace(model, objective=objective, grid={**GRID, **values})
 
-    return Ranker(
-        f"{summary}, tuned over the values of its options", lambda: {**grid, **_QUERIES}, make, takes_features=False
-    )
+    return Ranker(f"{summary}, tuned over the values of its options", lambda: {**grid, **_QUERIES}, make)
 
 
 _OPTIONS = parameters(ModelOptions)

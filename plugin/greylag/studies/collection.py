@@ -78,12 +78,11 @@ def read_source(text: str) -> Search | None:
     return None if text.startswith(RUN) else Search.parse(text)
 
 
-def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
-    """Pair each spelling with its name; spellings that share a name are named in full."""
-    names = list(map(name, texts))
+def names_of(spellings: Sequence[str], short: Sequence[str]) -> list[str]:
+    """Return the short names of spellings; those that share one are named in full, as a file may be."""
     return [
-        (text.replace(" ", "") if names.count(short) > 1 else short, text)
-        for short, text in zip(names, texts, strict=True)
+        spelling.replace(" ", "").replace("/", "-") if short.count(name) > 1 else name
+        for name, spelling in zip(short, spellings, strict=True)
     ]
 
 
@@ -105,7 +104,7 @@ class FirstStage(Settings):
     in bm25+rm3(fb_docs=5). Or run:FILE, a TREC run. Of several in a list, documents of any are candidates.
     """
     hits: Positive = 1000
-    """Number of documents per topic, of each search and of the union."""
+    """Number of documents per topic, of each search and of the union; a run alone is reranked as it is."""
     fusion: Annotated[str, readable_by(parse_fusion)] = "rrf"
     """The fusion of several rankings, as for greylag fuse --method: rrf, rrf(rank_constant=10), combsum or combmnz."""
 
@@ -116,17 +115,18 @@ class FirstStage(Settings):
         names = [name for name, _ in self.sources]
         for name, text in self.sources:
             # Two searches of a name are told apart by their parameters, but run:PATH cannot be the tag of a run.
-            if name == text != name.removeprefix(RUN) or names.count(name) > 1 or (len(names) > 1 and name in FUSIONS):
+            if name.startswith(RUN) or names.count(name) > 1 or (len(names) > 1 and name in FUSIONS):
                 raise ValueError(f"model: {text} has the name of another ranking: rename the file, or leave one out")
         return self
 
     @property
     def sources(self) -> list[tuple[str, str]]:
         """The name of each ranking, and its spelling."""
-        return by_name(
-            self.model,
-            lambda text: search.name if (search := read_source(text)) else Path(text[len(RUN) :]).name.split(".")[0],
-        )
+        short = [
+            search.name if (search := read_source(text)) else Path(text[len(RUN) :]).name.split(".")[0]
+            for text in self.model
+        ]
+        return list(zip(names_of(self.model, short), self.model, strict=True))
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class FirstStage(Settings):
 
 
 class Queries(Settings):
-    """Shortening of topics to queries."""
+    """Shortening of topics to queries, for the searches and all systems."""
 
     field: str = "title"
     """The field of a TREC topic that is searched for: title or desc."""

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from greylag.reports.charts import collections_chart
 from greylag.reports.evaluation import Evaluation
+from greylag.reports.parts import stacked
 from greylag.reports.report import Section
 from greylag.studies import config, pipeline
 from greylag.studies.collection import OpenCollection, open_collection
@@ -38,7 +39,7 @@ class Settings(config.Experiment):
         systems = {
             name: (
                 [one.first_stage.name, *(source for source, _ in one.first_stage.sources)],
-                [*one.systems, *one.after],
+                [*((system, chosen.model) for system, chosen in one.systems), *one.after],
                 one.measures,
                 one.subtopic_qrels and one.subtopic_measures,
             )
@@ -97,6 +98,7 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
         scores={f"{name}: {system}": of for name, one in outcomes.items() for system, of in one.scores.items()},
         results={name: one.results for name, one in outcomes.items()},
         evaluation=found,
+        tables=[found.format(), stacked({name: one.columns for name, one in ranked.items()})],
         title=f"{settings.name}: {len(ranked)} collections",
         sections=[
             joint,

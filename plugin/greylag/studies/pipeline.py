@@ -12,10 +12,11 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import model_validator
+from pydantic import model_serializer, model_validator
 
 from greylag.core.checks import naming
 from greylag.core.spelling import parameters, read_call, read_options
+from greylag.core.tables import Row, Table
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Significance
 from greylag.evaluation.folds import split_folds
@@ -29,11 +30,12 @@ from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.searches import MODELS
 from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
+from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
 from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
-from greylag.recipes.spelling import TUNED, described, model_files, parse_model
+from greylag.recipes.spelling import RANKERS, TUNED, described, model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.recipes.union import FusionWeights, named_runs
 from greylag.reports import to_dict
@@ -41,7 +43,7 @@ from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
 from greylag.stages import StageStep
 from greylag.studies import config
-from greylag.studies.collection import RUN, CollectionSettings, FirstStage, OpenCollection, by_name, open_collection
+from greylag.studies.collection import RUN, CollectionSettings, FirstStage, OpenCollection, names_of, open_collection
 from greylag.studies.pipeline_report import Ranked, sections
 from greylag.studies.study import Context, Outcome, Study
 from greylag.studies.tables import means
@@ -49,6 +51,7 @@ from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
 V = TypeVar("V")
 LINE_WIDTH = 100  # of a line of progress
+COLUMNS_WIDTH = 60  # of the features of a system in a table
 FUSION = "fusion"
 """The model that weighs the rankings of the first stage, which no index and no features are needed for."""
 
@@ -73,6 +76,10 @@ def read_model(text: str) -> None:
         parse_model(text)
 
 
+NAMED = {name: f"tuned-{name}" for name in TUNED}
+"""The names of systems that differ from their models'."""
+
+
 ModelText = Annotated[str, config.readable_by(read_model), Names(model_files)]
 StageText = Annotated[
     str,
@@ -81,44 +88,112 @@ StageText = Annotated[
 ]
 
 
+class System(config.Settings):
+    """A ranker of a study: the text of a model or, with features that are not the study's, a mapping."""
+
+    model: ModelText
+    """The ranker."""
+    features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
+    """Features of its own, instead of the study's features and pool."""
+    pool: Pool | None = None
+    """A pool of its own, instead of the study's features and pool."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def read(cls, given: Any) -> Any:
+        """Read the text of a model without features of its own."""
+        if isinstance(given, str):
+            read_model(given)
+            return {"model": given}
+        if not isinstance(given, Mapping):
+            raise ValueError("it must be text, or have the fields model, features and pool")
+        return given
+
+    @model_validator(mode="after")
+    def check_features(self) -> Self:
+        """Check that a model which takes no features is given none."""
+        if self.is_given and not self.takes_features:
+            raise ValueError(f"{self.name} takes no {'features' if self.features else 'pool'}: leave it out")
+        return self
+
+    @model_serializer(mode="wrap")
+    def write(self, fields: Callable[[System], Mapping[str, Any]]) -> Any:
+        """Return what `read` reads."""
+        return {key: value for key, value in fields(self).items() if value is not None} if self.is_given else self.model
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return read_call(self.model)[0]
+
+    @property
+    def spelling(self) -> str:
+        """The model with what it is given beside its options."""
+        given = [f"{key}={value}" for key in ("features", "pool") if (value := getattr(self, key)) is not None]
+        return f"{self.model}[{','.join(given)}]" if given else self.model
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there are features or a pool."""
+        return self.features is not None or self.pool is not None
+
+    @property
+    def takes_features(self) -> bool:
+        """Whether the model can rank by features that are named."""
+        return self.name != FUSION and RANKERS[self.name].pool is not None
+
+    def columns(self) -> str:
+        """Describe in a few words what the model ranks by."""
+        if not self.takes_features:
+            return "rankings of the first stage" if self.name == FUSION else "its own"
+        ranker, features = RANKERS[self.name], parse_features(self.features) if self.features else ()
+        pool = ranker.pool_for(features, self.pool)
+        parts = [*(["its own"] if ranker.own else []), *([f"pool {pool}"] if pool else []), *map(str, features)]
+        return shorten(", ".join(parts), COLUMNS_WIDTH, placeholder=" ...")
+
+
 class Training(config.Settings):
-    """Learning of models, in cross-validation over topics or on the training part of a split."""
+    """Learning of all models, in cross-validation over topics or on the training part of a split."""
 
     objective: config.ObjectiveName = "AP"
-    """The measure that is maximised, such as AP, nDCG@10 or RR."""
+    """The measure that all models maximise, baselines too, such as AP, nDCG@10 or RR."""
     topics: config.Positive | None = None
     """At most this many judged training topics of a split are used, drawn by the seed; all by default."""
     folds: config.Folds = 5
-    """The number of folds of cross-validation over topics."""
+    """The number of folds of cross-validation over topics, the same for all models."""
     seed: config.Seed = 0
-    """Seed of the split into folds."""
+    """Seed of the split into folds, of drawn topics, and of fusion; other models have an option seed of their own."""
 
 
 class Settings(CollectionSettings):
     """From topics to scores: a first stage, tuned baselines, a learned ranker, and stages after it."""
 
-    model: ModelText = "automatic"
+    model: System = System(model="automatic")
     """The ranker, as for greylag train --model: automatic, which chooses among all, or one with options, such as
     mrf(max_features=3), rm3 or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
     """
     features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
-    """Features besides those of the model, or for mrf instead of its pool, as for greylag train --features."""
+    """Features of the model and of all baselines that take any, as for greylag train --features: besides their own for
+    automatic and lambdamart, and instead of the default pool for others, such as mrf and listwise.
+    """
     pool: Pool | None = None
-    """The dependence models of the features; full for mrf and sd for others by default."""
+    """The dependence models of the features, likewise; full by default, and sd for automatic and lambdamart."""
     training: Training = Training()
-    baselines: tuple[ModelText, ...] = ("bm25",)
-    """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other."""
+    baselines: tuple[System, ...] = (System(model="bm25"),)
+    """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other. A baseline,
+    or the model, may name features and a pool of its own, instead of the study's: {model: listwise, pool: full}.
+    """
     stages: tuple[StageText, ...] = ()
     """Stages to apply after the model, each on its own; spelt as for greylag rerank --stage: mmr(relevance_weight=0.7,
     k=20), xquad(aspects=FILE). Your own stages are MODULE:CLASS, from a file MODULE.py beside this one or an installed
     package. Join stages to apply them in turn, where the command line repeats --stage: rm3 >> mmr.
     """
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
-    """Measures of relevance; topics are compared by the first."""
+    """Measures of relevance, of all systems; topics are compared by the first."""
     subtopic_qrels: config.InputFile | None = None
     """Judgements by subtopic, by which everything is scored, too."""
     subtopic_measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
-    """Measures of diversity."""
+    """Measures of diversity, of all systems."""
     test_topics: config.InputFile | None = None
     """The test topics of a split, as `topics`. All of `topics` are then trained on, without folds. If both are the same
     file, judgements are the split, as in BEIR's form.
@@ -135,10 +210,13 @@ class Settings(CollectionSettings):
             raise ValueError("training.topics needs test_topics: it limits the training part of a split")
         if self.test_topics is not None and "folds" in self.training.model_fields_set:
             raise ValueError("test_topics and training.folds cannot be combined: a split has no folds")
-        for name, text in self.systems:
-            if read_call(text)[0] == FUSION and len(self.first_stage.sources) < 2:
+        for name, system in self.systems:
+            if system.name == FUSION and len(self.first_stage.sources) < 2:
                 raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
-            self.recipe(text)
+            self.recipe(system)
+        shared = [key for key in ("features", "pool") if getattr(self, key) is not None]
+        if shared and all(one.is_given or not one.takes_features for one in (*self.baselines, self.model)):
+            raise ValueError(f"{shared[0]}: no system ranks by it, as all have their own: leave it out")
         # Rankings of the first stage may be named as the searches that are scored beside it; other systems may not.
         before = dict.fromkeys(
             [self.first_stage.name, *(name for name, _ in self.first_stage.sources), *SCORED_SEARCHES]
@@ -146,22 +224,28 @@ class Settings(CollectionSettings):
         names = [*before, *(name for name, _ in [*self.systems, *self.after])]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"{twice!r} is the name of two systems: rename the run, or leave one out")
+        for name in names:
+            config.check_file_name(name)  # of its run
         return self
 
     @property
-    def systems(self) -> list[tuple[str, str]]:
-        """The names and spellings of the baselines and, last, of the model."""
-        names = {name: f"tuned-{name}" for name in TUNED}
-        return by_name([*self.baselines, self.model], lambda text: names.get(name := read_call(text)[0], name))
+    def systems(self) -> list[tuple[str, System]]:
+        """The names of the baselines and, last, of the model, each with the features that it ranks by."""
+        given = [*self.baselines, self.model]
+        names = names_of([one.spelling for one in given], [NAMED.get(one.name, one.name) for one in given])
+        shared = {"features": self.features, "pool": self.pool}
+        systems = [one if one.is_given or not one.takes_features else one.model_copy(update=shared) for one in given]
+        return list(zip(names, systems, strict=True))
 
     @property
     def after(self) -> list[tuple[str, str]]:
         """The names and spellings of the stages; names are without modules."""
-        return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
+        short = ["-".join(step.name.rpartition(":")[2] for step in stages_of(text)) for text in self.stages]
+        return list(zip(names_of(self.stages, short), self.stages, strict=True))
 
-    def recipe(self, text: str, sources: Sequence[Run] = ()) -> Recipe:
-        """Make the recipe of a model, also of one that fuses the sources; features and pool are the main model's."""
-        name, options = read_call(text)
+    def recipe(self, system: System, sources: Sequence[Run] = ()) -> Recipe:
+        """Make the recipe of one of `systems`, also of one that fuses the sources."""
+        name, options = read_call(system.model)
         if name == FUSION:
             chosen, seed, k = read_options(name, options, FUSION_OPTIONS), self.training.seed, self.first_stage.hits
             weights, runs = (
@@ -169,12 +253,9 @@ class Settings(CollectionSettings):
                 named_runs(sources) if sources else {},
             )
             return FusionRecipe(runs, weights, k=k)
-        given: dict[str, Any] = {}
-        if text == self.model:
-            features = () if self.features is None else parse_features(self.features)
-            placed = tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
-            given = {"features": placed, "pool": self.pool}
-        recipe, form = parse_model(text, self.training.objective, **given)
+        features = () if system.features is None else parse_features(system.features)
+        placed = tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
+        recipe, form = parse_model(system.model, self.training.objective, features=placed, pool=system.pool)
         if form != QueryForm():
             raise ParameterError(f"{name}: queries are shortened by the field queries, for all systems alike")
         return recipe
@@ -235,19 +316,20 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked:
     """Rank by each system, and score all."""
     first = opened.first.select_queries(opened.tested)
-    name = read_call(settings.model)[0]
-    ranks_by = "the fused rankings of the first stage" if name == FUSION else described(name)
+    model = settings.model.name
+    ranks_by = "the fused rankings of the first stage" if model == FUSION else described(model)
     # Wrong options of stages are refused before any work.
     stages = {name: _pipeline(text, settings.path, opened) for name, text in settings.after}
     before = [first, *_beside(settings.first_stage, opened, context)]
-    tuned = [cross_validate(settings, opened, context, system).run for system in range(len(settings.baselines))]
-    validated = cross_validate(settings, opened, context)
+    trained = [cross_validate(settings, opened, context, place) for place in range(len(settings.systems))]
+    validated = trained[-1]
     after = []
     for name, stage in stages.items():
         after.append(stage.run(validated.run, n_jobs=context.n_jobs, tag=name))
         context.progress(f"{name}, after {validated.run.tag}")
-    runs = {run.tag: run for run in (*before, *tuned, validated.run, *after)}
-    compared = [(one.tag, validated.run.tag) for one in (first, *tuned)]
+    learned = [one.run for one in trained]
+    runs = {run.tag: run for run in (*before, *learned, *after)}
+    compared = [(run.tag, validated.run.tag) for run in (first, *learned[:-1])]
     compared += [(validated.run.tag, run.tag) for run in after]
     # Without a split, judged topics that are not searched count as 0.
     qrels = opened.qrels if settings.test_topics is None else _of(opened.qrels, opened.tested)
@@ -255,7 +337,18 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     if settings.subtopic_qrels is not None:
         subtopics, measures = opened.subtopics, settings.subtopic_measures
         scores["diversity"] = {name: score_subtopics(run, subtopics, measures) for name, run in runs.items()}
-    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, {}, ranks_by)
+    columns = columns_table([system for _, system in settings.systems], trained)
+    return Ranked(runs, compared, scores, opened, trained, columns, {}, ranks_by)
+
+
+def columns_table(systems: Sequence[System], trained: Sequence[CrossValidation]) -> Table:
+    """Tabulate what each system was learned from: how many columns, which may differ between folds, and of which."""
+    rows: list[Row] = []
+    for system, validated in zip(systems, trained, strict=True):
+        numbers = [model.n_candidates for model in validated.models]
+        span = " to ".join(map(str, sorted({min(numbers), max(numbers)})))
+        rows.append((validated.run.tag, span, system.columns()))
+    return Table("Features that each system is learned from", ("run", "features", "of"), rows)
 
 
 def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significance]]:
@@ -272,11 +365,6 @@ def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significa
 def outcome(settings: Settings, ranked: Ranked) -> Outcome:
     """Report the rankings."""
     opened, by_kind = ranked.collection, [means(scores) for scores in ranked.scores.values()]
-    # A saved model that reranks shortens queries as the study did.
-    models = [
-        model if model.runs else replace(model, query_form=opened.query_form)
-        for model in (fitted.model for fitted in ranked.fitted)
-    ]
     return Outcome(
         scores={
             system: {measure: mean for part in by_kind for measure, mean in part[system].items()}
@@ -284,21 +372,31 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
         },
         results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
         evaluation=ranked.evaluation,
-        title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
+        tables=[ranked.evaluation.format(), ranked.columns],
+        title=f"{settings.name}: {opened.first.tag} reranked by {settings.model.model}",
         sections=sections(ranked),
         runs=ranked.runs,
-        models={
-            f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: model
-            for number, model in enumerate(models, 1)
-        },
+        models=_models(settings, ranked),
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
 
+def _models(settings: Settings, ranked: Ranked) -> dict[str, RankingModel]:
+    """Name the models: of folds, those of the main model by number, others in a folder; of a split, by system."""
+    models = dict[str, RankingModel]()
+    for (name, _), validated in zip(settings.systems, ranked.trained, strict=True):
+        folder = "" if validated is ranked.trained[-1] else f"{name}/"
+        for number, model in enumerate(validated.models, 1):
+            # A saved model that reranks shortens queries as the study did.
+            kept = model if model.runs else replace(model, query_form=ranked.collection.query_form)
+            models[f"{folder}fold-{number}" if settings.test_topics is None else name] = kept
+    return models
+
+
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
     """Cross-validate one of `Settings.systems`, by default the main model; the test topics of a split are one fold."""
-    tag, text = settings.systems[system]
-    recipe, option = settings.recipe(text, opened.sources), settings.training
+    tag, chosen = settings.systems[system]
+    recipe, option = settings.recipe(chosen, opened.sources), settings.training
     # A split is one fold whose training topics are all others, so that both forms take one road.
     folds = option.folds if settings.test_topics is None else [opened.tested]
     return training.cross_validate(

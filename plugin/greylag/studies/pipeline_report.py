@@ -11,6 +11,7 @@ from greylag.evaluation import Scores, Significance
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
+from greylag.recipes.recipe import CrossValidation
 from greylag.reports.charts import result
 from greylag.reports.evaluation import Evaluation
 from greylag.reports.excerpts import excerpts
@@ -48,11 +49,25 @@ class Ranked:
     steps: Sequence[tuple[str, str]]  # the systems that are compared: the earlier, and the later
     scores: Mapping[str, Mapping[str, Scores]]  # by kind (relevance, diversity) and system
     collection: OpenCollection
-    fitted: Sequence[Fitted]  # one for each fold, whose test queries are `folds`
-    folds: Sequence[Sequence[str]]
-    main: str  # the system of these models
+    trained: Sequence[CrossValidation]  # baselines and, last, the main model
+    columns: Table  # what each of them is learned from
     tests: Mapping[str, Significance]  # of each step, by kind
-    ranks_by: str  # what these models rank by, in the words of their recipe or learner
+    ranks_by: str  # what the main model ranks by, in the words of its recipe or learner
+
+    @property
+    def main(self) -> str:
+        """The system of the main model."""
+        return self.trained[-1].run.tag
+
+    @property
+    def fitted(self) -> Sequence[Fitted]:
+        """The main model of each fold."""
+        return self.trained[-1].fitted
+
+    @property
+    def folds(self) -> Sequence[Sequence[str]]:
+        """The test queries of each fold."""
+        return self.trained[-1].folds
 
     @property
     def rankers(self) -> list[Fitted]:
@@ -83,7 +98,7 @@ def sections(ranked: Ranked) -> list[Section]:
         held_out = f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
     told = f"{_summary(ranked)} {held_out} Parameters of tuned baselines were chosen on the same training queries."
     return [
-        result(ranked.compared, told, ranked.evaluation.tables(wide=True)),
+        result(ranked.compared, told, [*ranked.evaluation.tables(wide=True), ranked.columns]),
         _learned(ranked),
         Section("Queries", _QUERIES, _changes(ranked)),
     ]

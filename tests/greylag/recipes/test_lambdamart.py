@@ -142,3 +142,6 @@ def test_the_recipe_sees_the_training_queries_alone():
     for model, part in zip(validated.models, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
         assert recipe.fit(own, QRELS, INDEX, n_jobs=2).model.features == model.features
+        prepared = SOURCES.prepare(own, QRELS, INDEX, recipe.measure)
+        names = prepared.training(prepared.tune([*own]), [*own]).names
+        assert model.n_candidates == len(names)

@@ -73,6 +73,23 @@ def test_every_model_takes_its_defaults(name):
     assert str(parse_model(name, "nDCG@5").recipe.measure) == "nDCG@5"
 
 
+@pytest.mark.parametrize("name", [name for name, ranker in RANKERS.items() if ranker.pool])
+def test_features_and_pools_of_every_model_that_takes_any(name):
+    """The full pool, or features in its place; sd and features for the two that have features of their own."""
+    if name == "lambdamart":
+        pytest.importorskip("lightgbm")
+
+    def given(**asked):
+        recipe = parse_model(name, **asked).recipe
+        return (recipe.sources.pool, recipe.sources.more) if own else tuple(recipe.features)
+
+    own, score = name in ("automatic", "lambdamart"), (Score(),)
+    assert given() == (("sd", ()) if own else candidate_pool("full"))
+    assert given(features=score) == (("sd", score) if own else score)
+    assert given(pool="fd") == (("fd", ()) if own else candidate_pool("fd"))
+    assert given(pool="fd", features=score) == (("fd", score) if own else (*candidate_pool("fd"), *score))
+
+
 @pytest.mark.parametrize(
     ("text", "more", "reason"),
     [

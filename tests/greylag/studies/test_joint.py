@@ -1,6 +1,7 @@
 """The main study on two collections, against the study on each and a correction by hand."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -58,9 +59,15 @@ def test_each_collection_is_ranked_as_alone(done, folder, own):
         assert {f"{name}: {system}": means for system, means in alone.scores.items()}.items() <= done.scores.items()
         for run in (folder / name).glob("*.run"):
             assert read_run(folder / "out" / f"{name}.{run.name}") == read_run(run)
-        for model in (folder / name / "models").iterdir():
-            joint = RankingModel.load(folder / "out" / "models" / f"{name}-{model.name}")
+        models = folder / name / "models"
+        for model in models.rglob("*.json"):
+            joint = RankingModel.load(folder / "out" / "models" / f"{name}-{model.relative_to(models)}")
             assert joint.weights == RankingModel.load(model).weights
+
+
+def test_features_of_systems_are_told_for_each_collection(done):
+    for row in ("a +tuned-bm25 +1 +its own", "b +mrf +3 +FI/term/LM, SD/ordered/LM-O-1, SD/unordered/LM-U-8"):
+        assert len(re.findall(f"^{row}$", done.summary, re.MULTILINE)) == 1
 
 
 def test_p_is_corrected_over_both_collections(done, folder):

@@ -13,7 +13,7 @@ from greylag.evaluation import evaluate
 from greylag.index.lucene import build_index
 from greylag.studies import load
 from greylag.studies.config import shipped_file, shipped_files
-from greylag.studies.pipeline import STUDY
+from greylag.studies.pipeline import STUDY, System
 from greylag.studies.runner import run_study
 from greylag.trec import read_run
 from tests.docs import DEMO, DOCS
@@ -90,9 +90,11 @@ def stand_ins(tmp_path, monkeypatch):
 def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins, name):
     """With a quick model in place of the automatic choice, whose time is that of learning."""
     _, settings = load(shipped_file(name))
-    assert settings.model == "automatic"
+    assert settings.model.model == "automatic"
     fewer = settings.training.model_copy(update={"topics": 9 if settings.training.topics else None})
-    quick = settings.model_copy(update={"model": QUICK, "baselines": ("bm25",), "training": fewer})
+    quick = settings.model_copy(
+        update={"model": System(model=QUICK), "baselines": (System(model="bm25"),), "training": fewer}
+    )
     out = stand_ins / "out"
     scores = run_study(STUDY, quick, out).scores
     assert {"bm25", "tuned-bm25", "mrf"} <= scores.keys()
@@ -108,7 +110,7 @@ def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins, name):
     for measure, value in evaluate(run, qrels, settings.measures).by_measure.items():
         assert scores["mrf"][measure] == pytest.approx(value, rel=1e-9)
     models = [json.loads(path.read_text()) for path in sorted((out / "models").glob("*.json"))]
-    assert len(models) == (1 if split else 5)
+    assert len(models) == (2 if split else 5)
     if settings.training.topics:
         assert len(models[0]["provenance"]["queries"]) == 9
 

@@ -18,6 +18,7 @@ from greylag import ParameterError, Run
 from greylag.errors import GreylagError
 from greylag.evaluation import evaluate, holm, paired_test, split_folds
 from greylag.evaluation.significance import p_text
+from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import SEEN
@@ -78,7 +79,8 @@ def test_a_report_describes_a_model_in_its_own_words(done, folder):
         first, index = SimpleNamespace(tag="bm25"), SimpleNamespace(n_documents=9)
         collection = SimpleNamespace(tested=("1",), index=index, first=first)
         fitted = [SimpleNamespace(model=model, queries=("2",), choice=None)]
-        ranked = pipeline_report.Ranked({}, (), {}, collection, fitted, [["1"]], name, {}, ranks_by)  # type: ignore[arg-type]
+        trained = [SimpleNamespace(run=SimpleNamespace(tag=name), fitted=fitted, folds=[["1"]])]
+        ranked = pipeline_report.Ranked({}, (), {}, collection, trained, None, {}, ranks_by)  # type: ignore[arg-type]
         told = pipeline_report._summary(ranked)
         assert f"{name} ranks by {ranks_by}; the objective is AP" in told
         assert "selected" not in told
@@ -102,7 +104,7 @@ def test_p_is_corrected_over_all_comparisons_as_by_evaluate(done, folder, settin
 
 def test_results_do_not_depend_on_threads(done, folder, settings, tmp_path):
     assert run_study(pipeline.STUDY, settings, tmp_path, n_jobs=2).scores == done.scores
-    for path in [*folder.glob("*.run"), *folder.glob("models/*"), folder / "results.json"]:
+    for path in [*folder.glob("*.run"), *folder.rglob("models/**/*.json"), folder / "results.json"]:
         assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path
 
 
@@ -171,6 +173,9 @@ def test_a_run_and_a_split(split, opened):
     assert "8 topics over 634 documents" in (out / "report.html").read_text()
 
 
+MANY = ",".join(f"SD/unordered/LM-U-{width}" for width in range(1, 13))
+
+
 @pytest.mark.parametrize(
     ("more", "part"),
     [
@@ -189,6 +194,18 @@ def test_a_run_and_a_split(split, opened):
         ("model: fusion", "fusion: "),
         ("model: mrf(first_sentence=true)", "mrf: queries are shortened"),
         ("features: SD/LM", "features"),
+        ("model: rm3", "pool: no system ranks by it"),
+        ("model: rm3\nfeatures: score", "features: no system ranks by it"),
+        ("model: {model: mrf, pool: fd}", "pool: no system ranks by it"),
+        ("model: {model: sdm, features: score}", "model: sdm takes no features"),
+        ("baselines: [{model: bm25, pool: full}]", "baselines.0: bm25 takes no pool"),
+        ("baselines: [sdm, {model: fusion, pool: full}]", "baselines.1: fusion takes no pool"),
+        ("baselines: [{model: listwise, poll: full}]", "baselines.0.poll: unknown field: did you mean pool?"),
+        ("baselines: [{model: listwise, features: SD/LM}]", "baselines.0.features"),
+        ("baselines: [{pool: full}]", "baselines.0.model"),
+        ("baselines: [3]", "baselines.0: it must be text, or have the fields model, features and pool"),
+        ("baselines: [{model: mrf, pool: fd}, {model: mrf, pool: fd}]", "'mrf[pool=fd]' is the name of two systems"),
+        (f"baselines: [{{model: mrf, features: '{MANY}'}}]", "cannot name a file"),
         ("baselines: [bm25, bm25]", "'bm25'"),
         ("stages: [mrr]", "stages.0: unknown stage 'mrr'"),
         ("stages: [missing_module:Shorter]", "stages.0: stage missing_module:Shorter"),
@@ -265,6 +282,76 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several, 
     page = (out / "report.html").read_text()
     assert "fusion ranks by the fused rankings of the first stage" in page
     assert "The share of each ranking in each fold" in page
+
+
+THREE = "FI/term/LM,FI/term/BM25,SD/ordered/LM-O-4"
+SAME, POOL, OWN_RUN = "listwise(penalty=30)", "listwise[pool=sd]", "listwise[features=run:runs-own.run@rank]"
+
+
+@pytest.fixture
+def of_features(folder, done, tmp_path, own_data):
+    """A file of a study with features, and of systems that have none, or their own."""
+    (tmp_path / "runs").mkdir()
+    shutil.copy(folder / "mmr.run", tmp_path / "runs" / "own.run")
+    baselines = f"[{SAME}, mrf(max_features=2), {{model: listwise, pool: sd}}, bm25, " + (
+        "{model: listwise, features: 'run:runs/own.run@rank'}]"
+    )
+    (tmp_path / "x.yaml").write_text(
+        f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}}}\ntopics: {DEMO / 'topics.tsv'}\n"
+        f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{hits: 50}}\nfeatures: {THREE}\nmodel: listwise\n"
+        f"baselines: {baselines}\ntraining: {{folds: 3}}\nmeasures: [AP]\n"
+    )
+    return tmp_path / "x.yaml"
+
+
+def test_all_systems_rank_by_the_features_of_the_study_or_by_their_own(of_features, opened):
+    """The learner of the model has its scores as a baseline; each is as `cross_validate` has it on these features."""
+    out, (_, settings) = of_features.parent / "out", load(of_features)
+    finished = run_file(of_features, out)
+    names = [SAME, "mrf", POOL, "tuned-bm25", OWN_RUN, "listwise"]
+    assert list(finished.scores) == ["bm25", "ql", *names]
+    assert finished.scores[SAME] == finished.scores["listwise"] != finished.scores[POOL]
+    assert {place: own.docids for place, own in read_run(out / f"{SAME}.run").items()} == {
+        place: own.docids for place, own in read_run(out / "listwise.run").items()
+    }
+    own_run = f"run:{of_features.parent / 'runs' / 'own.run'}@rank"
+    assert of_features.parent / "runs" / "own.run" in [*settings.paths()]
+    first = Run(tuple(ranking.head(50) for ranking in opened.first.rankings), opened.first.tag)
+    for name, spelling, given, n in (
+        ("listwise", "listwise", {"features": parse_features(THREE)}, 3),
+        ("mrf", "mrf(max_features=2)", {"features": parse_features(THREE)}, 3),
+        (POOL, "listwise", {"pool": "sd"}, len(candidate_pool("sd"))),
+        (OWN_RUN, "listwise", {"features": parse_features(own_run)}, 1),
+    ):
+        expected = cross_validate(parse_model(spelling, **given).recipe, first, opened.qrels, opened.index, folds=3)
+        assert {qid: own.docids for qid, own in read_run(out / f"{name}.run").items()} == {
+            qid: own.docids for qid, own in expected.run.items()
+        }
+        for number, model in enumerate(expected.models, 1):
+            place = f"fold-{number}.json" if name == "listwise" else f"{name}/fold-{number}.json"
+            saved = RankingModel.load(out / "models" / place)
+            assert (saved.features, saved.weights) == (model.features, model.weights)
+        assert re.search(rf"^{re.escape(name)} +{n}  ", finished.summary, re.MULTILINE)
+    assert len(list((out / "models").rglob("*.json"))) == 3 * len(names)
+    table = re.search(r"^run +features +of\n((?:.+\n)+)", finished.summary, re.MULTILINE)[1]
+    told, page = [re.split("  +", line.strip()) for line in table.splitlines()], Page((out / "report.html").read_text())
+    described = "FI/term/LM, FI/term/BM25, SD/ordered/LM-O-4"
+    expected = [
+        [SAME, "3", described],
+        ["mrf", "3", described],
+        [POOL, "28", "pool sd"],
+        ["tuned-bm25", "1", "its own"],
+    ]
+    assert told[:4] == expected == [row for row in page.rows if row in expected]
+    assert samples.results(out)["settings"]["baselines"] == yaml.safe_load(of_features.read_text())["baselines"]
+
+
+def test_names_of_stages_and_systems_name_files(of_features):
+    """Several of one name are named in full, without slashes."""
+    text = "stages: ['xquad(aspects=a/b.tsv)', 'xquad(aspects=a/c.tsv, k=5)']\n"
+    settings = load(yaml.safe_load(of_features.read_text() + text))[1]
+    assert [name for name, _ in settings.after] == ["xquad(aspects=a-b.tsv)", "xquad(aspects=a-c.tsv,k=5)"]
+    assert [name for name, _ in settings.systems if "run" in name] == [OWN_RUN]
 
 
 def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several, opened):
