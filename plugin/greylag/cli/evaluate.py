@@ -13,6 +13,7 @@ import typer
 from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation.margins import parse_margin
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import fold_folders, is_feature_file, listed_grades, read_features
 from greylag.reports.comparison import compare
@@ -76,8 +77,12 @@ TheCorrection = Annotated[
     ),
 ]
 Margin = Annotated[
-    float | None,
-    typer.Option("--margin", help="Also test whether runs are equivalent within this difference, such as 0.01."),
+    str | None,
+    typer.Option(
+        "--margin",
+        metavar="FLOAT",
+        help="Also test whether runs are equivalent within this difference of scores, such as 0.01.",
+    ),
 ]
 Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show how much documents without judgements could change.")]
 Predicted = Annotated[
@@ -185,7 +190,7 @@ def evaluate(
         all_pairs=all_pairs,
         test=test,
         correction=correction,
-        margin=margin,
+        margin=None if margin is None else parse_margin("--margin", margin),
         unjudged=unjudged,
         categories=categories,
         fail_if=fail_if,

@@ -25,6 +25,7 @@ diverse subsets using structural SVMs, ICML 2008.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,11 @@ from greylag.ranking import BoolArray, FloatArray, IntArray
 ALPHA = 0.5
 BETA = 0.5
 GAMMA = 0.5  # the weight of I-rec in D#-nDCG
+OVER_GREEDY = 1 / (1 - math.exp(-1))
+"""The most that a ranking may have of the gain of `ideal_order`, at each rank and so in sums with falling discounts.
+
+Nemhauser, Wolsey and Fisher, Mathematical Programming 14, 1978, on greedy maximisation of submodular functions.
+"""
 NRBP_RANKS = 100  # ranks beyond it have no influence on NRBP in float64
 
 

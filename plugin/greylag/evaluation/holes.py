@@ -183,7 +183,7 @@ def holes_table(significance: Significance) -> Table:
 def holes_sentences(significance: Significance) -> list[str]:
     """Write which orders by the first measure depend on documents without judgements; of many, how many."""
     measure = significance.comparisons[0].measure
-    compared = [c for c in significance.comparisons if c.measure == measure and c.holes]
+    compared = [c for c in significance.comparisons if c.measure == measure and c.holes and not c.not_run]
     sentences = [c.holes.sentence(c.run, c.baseline, str(measure)) for c in compared if c.holes]
     shown = [sentence for sentence in sentences if sentence]
     if len(shown) <= MOST_SENTENCES:

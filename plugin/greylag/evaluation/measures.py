@@ -61,6 +61,8 @@ class Family:
     persistence: float | None = None  # the default of the parameter p; None if it has none
     recall: float = 0.0  # of interpolated precision
     summary: Literal["mean", "sum", "geometric mean"] = "mean"  # over queries
+    low: float = 0.0  # the least and the greatest score of a query; see `Measure.range`
+    high: float = 1.0
 
     @property
     def has_level(self) -> bool:
@@ -140,6 +142,13 @@ class Measure:
         p = None if self.p == self.family.persistence else self.p
         given = {"judged_only": self.judged_only, "p": p, "importance": self.importance, "partial": self.partial}
         return spelling(self.family.name, self.cutoff, self.rel, **given)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest score that a query can have by the measure."""
+        if self.p is None or self.cutoff is None or self.family.of_judging:
+            return self.family.low, self.family.high
+        return 0.0, 1 - self.p**self.cutoff  # of RBP, if all documents to the cut-off are relevant
 
     @property
     def trec_name(self) -> str:
@@ -301,7 +310,7 @@ def _judged(graded: Graded) -> float:
 
 def _total(name: str, count: Callable[[Graded], int], **options: Any) -> Family:
     """Make a measure that is a sum over queries."""
-    return Family(name, name, from_grades=lambda graded: float(count(graded)), summary="sum", **options)
+    return Family(name, name, from_grades=lambda graded: float(count(graded)), summary="sum", high=math.inf, **options)
 
 
 JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True, of_judging=True)
@@ -333,7 +342,7 @@ FAMILIES = (
     Family("binG", "binG"),
     Family("ndcg_rel", "ndcg_rel", from_grades=_ndcg_at_relevant, by_grade=True),
     Family("Rndcg", "Rndcg", from_grades=_ndcg_at_levels, by_grade=True),
-    Family("utility", "utility"),
+    Family("utility", "utility", low=-math.inf, high=math.inf),
     _total("num_q", lambda _: 1, by_grade=True),
     _total("num_ret", lambda graded: len(graded.ranked), by_grade=True),
     _total("num_rel", _relevant),
@@ -346,12 +355,12 @@ FAMILIES = (
     Family("unj", None, "unj_{}", from_grades=_share_unjudged, **RESIDUAL),
     Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
     JUDGED,
-    Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
+    Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg, high=diversity.OVER_GREEDY),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),
-    Family("nERR-IA", None, "nERR-IA@{}", from_subtopics=diversity.nerr_ia),
+    Family("nERR-IA", None, "nERR-IA@{}", from_subtopics=diversity.nerr_ia, high=diversity.OVER_GREEDY),
     Family("alpha-DCG", None, "alpha-DCG@{}", from_subtopics=diversity.alpha_dcg),
     Family("NRBP", "NRBP", from_subtopics=diversity.nrbp),
-    Family("nNRBP", "nNRBP", from_subtopics=diversity.nnrbp),
+    Family("nNRBP", "nNRBP", from_subtopics=diversity.nnrbp, high=diversity.OVER_GREEDY),
     Family("MAP-IA", "MAP-IA", from_subtopics=diversity.map_ia),
     Family("P-IA", None, "P-IA@{}", from_subtopics=diversity.p_ia),
     Family("S-recall", None, "strec@{}", from_subtopics=diversity.subtopic_recall),
@@ -492,7 +501,7 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
         raise ParameterError(f"{name} is not a mean over queries, but a total")
     if named_in_ir_measures(name) is None:  # such as RBP(p=inf), from p=1e400
         raise ParameterError(f"measure {name!r} has a parameter that ir_measures cannot read")
-    return Measure(Family(name, name, from_ir_measures=True))
+    return Measure(Family(name, name, from_ir_measures=True, high=diversity.OVER_GREEDY))  # of its alpha_nDCG
 
 
 def _normalise(spelling: str) -> str:

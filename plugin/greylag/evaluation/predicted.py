@@ -27,6 +27,7 @@ from greylag.evaluation.significance import (
     check_comparable,
     correct,
     marked_p,
+    not_run,
 )
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
@@ -261,6 +262,10 @@ def evaluate_with_predictions(
     rows = {qid: row for row, qid in enumerate(next(iter(predicted.values())).qids)}
     known = [rows[qid] for qid in first.qids]
     rest = [row for qid, row in rows.items() if qid not in set(first.qids)]
+
+    ranked = {name: scores.ranked for name, scores in people.items()}
+    if reasons := [reason for name in names if baseline is not None and (reason := not_run(name, baseline, ranked))]:
+        raise ParameterError(f"{reasons[0]} that people judged: leave it out")
 
     def estimate(values: FloatArray, guesses: FloatArray) -> Estimate:
         return correct_by_people(values, guesses[known], guesses[rest])

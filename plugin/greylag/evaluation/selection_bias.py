@@ -158,14 +158,14 @@ def _corrected(
     """Compare the chosen system with the baseline, with the mean of unseen queries."""
     from scipy import special
 
-    named = {baseline: other, chosen: replace(other, values=by_all[:, None])}
+    named = {baseline: other, chosen: replace(other, values=by_all[:, None], missing=(), empty=())}
     (plain,) = compare_scores(named, baseline).comparisons
     n, gains = len(unseen), [np.round(values - other.values[:, 0], DIFFERENCE_DECIMALS) for values in (by_all, unseen)]
     # The scores of unseen queries share the queries that they were chosen by, and so vary too little.
     error = wider * max(0.0 if are_equal(gain) else float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
     difference = float(gains[1].mean())
     plain = replace(plain, mean=float(unseen.mean()), difference=difference, exact_p=None)
-    if not error:  # the exact p of the choice, and no interval
+    if not error or plain.not_run:  # the exact p of the choice, and no interval
         return plain
     p = float(2 * special.stdtr(n - 1, -abs(difference) / error))
     return replace(
@@ -189,7 +189,7 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
     corrected = []
     for comparison, error in zip(plain.comparisons, errors.tolist(), strict=True):
         # No flip of signs changes a constant difference around its mean.
-        if error == 0:
+        if error == 0 or comparison.not_run:
             corrected.append(comparison)
             continue
         t = round(abs(comparison.difference) / error, _T_DECIMALS)

@@ -16,12 +16,13 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.tables import Cell, Library, Marked, Printed, Table, table_frame
 from greylag.errors import ParameterError
+from greylag.evaluation.margins import check_margin, parse_margin
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.sign_flips import MOST_FLIPPED, Alternative, are_equal, sign_flip_p
 from greylag.evaluation.tukey import residual_variance, tukey_critical, tukey_p
-from greylag.ranking import FloatArray
+from greylag.ranking import BoolArray, FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
@@ -100,6 +101,7 @@ class Comparison:
     equivalence_p: float | None = None  # that the difference is below the margin: `equivalence_test`, corrected
     holes: DifferenceWithHoles | None = None  # under other views of unjudged documents, if they were asked for
     exact_p: float | None = None  # beside a t-test on few topics: of the randomisation test, corrected as `corrected_p`
+    not_run: str = ""  # why there is no verdict, and all p are nan: one ranks no topic, or none that the other ranks
 
     @property
     def significant(self) -> bool:
@@ -109,6 +111,8 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """The finding in a sentence; in others the differences that would have been shown, equivalence, and holes."""
+        if self.not_run:
+            return f"{self.run} is not compared with {self.baseline}: {self.not_run}."
         sentences = [self._difference_verdict]
         if self.margin is not None and self.equivalence_p is not None:
             relation = "the same" if self.equivalence_p < SIGNIFICANCE_LEVEL else "not shown to be the same"
@@ -167,7 +171,7 @@ class Significance(Printed):
     def method(self) -> str:
         """The test and the correction, in a sentence."""
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided, better than the baseline"
-        number = self.together or len(self.comparisons)
+        number = sum(not c.not_run for c in self.comparisons) if self.together is None else self.together
         over = f"{number} comparison{'s' if number != 1 else ''}"
         if self.correction == "tukey":
             return (
@@ -211,8 +215,11 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     every = [c for test in significances for c in test.comparisons]
     exact, equivalence = any(c.exact_p is not None for c in every), any(c.margin is not None for c in every)
     header += ["exact p"] * exact + ["same p"] * equivalence
+    header += ["p", "better", "equal", "worse"]
     rows = [
-        (
+        (c.run, c.baseline, str(c.measure), Marked(c.difference, "+.4f"), *[None] * (len(header) - 4))
+        if c.not_run
+        else (
             c.run,
             c.baseline,
             str(c.measure),
@@ -235,7 +242,7 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     less = f"; lower is better: {', '.join(losses)}" if losses else ""
     columns = "; ".join([COLUMNS_NOTE, *[EXACT_NOTE] * exact])
     note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {columns}{less})" if caption else ""
-    return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
+    return Table(caption + note, header, rows)
 
 
 def narrow_table(significance: Significance) -> Table:
@@ -270,10 +277,16 @@ class Design:
         if self.correction == "tukey" and (self.test, self.alternative, self.margin) != ("t", "two-sided", None):
             raise ParameterError("correction 'tukey' is a test of its own: leave test, alternative and margin out")
         if self.margin is not None:
-            check_positive(margin=self.margin)
+            object.__setattr__(self, "margin", parse_margin("margin", self.margin))
 
 
 DEFAULT_DESIGN = Design()
+WITHOUT_VERDICT: Mapping[str, Any] = {
+    **dict.fromkeys(("interval", "effect_size", "detectable", "even_odds", "equivalence_p", "exact_p")),
+    **dict.fromkeys(("statistic", "p", "corrected_p"), math.nan),
+    "direction": 0,
+}
+"""The figures of a comparison with a run that did not run."""
 
 
 @guided
@@ -291,6 +304,9 @@ def compare_scores(
     """Test every run against the baselines, or against every run before it, by every measure.
 
     One rule holds for every table and verdict of greylag: p is corrected over all comparisons that are made together.
+
+    A run that ranks no topic, or none that the other ranks, did not run: it gets no verdict (`Comparison.not_run`), and
+    its p, which are nan, do not count for the correction.
 
     The tests are on the improvements x_q, the run's score minus the baseline's on query q (negated for a
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
@@ -335,7 +351,8 @@ def compare_scores(
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
     margin : float > 0, optional
         Tests equivalence, too: whether the means differ by less than this, in units of the measure
-        (`equivalence_test`). These p-values are corrected among themselves, by the same correction.
+        (`equivalence_test`). It is below the range of the measures' scores. These p-values are corrected among
+        themselves, by the same correction.
     pairs : sequence of pair of str, optional
         Baseline and run of each comparison, instead of all with one baseline.
 
@@ -361,7 +378,7 @@ def compare_collections(
     # All together, since p is corrected for their number.
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():
-        _check_arguments(scores, [pair[0] for pair in pairs] if pairs else baselines, design.alternative)
+        _check_arguments(scores, [pair[0] for pair in pairs] if pairs else baselines, design)
         compared = [*combinations(scores, 2)]
         if baselines:
             before = {name: baselines[: place + 1] for place, name in enumerate(baselines)}
@@ -370,25 +387,33 @@ def compare_collections(
         planned += [
             (collection, *pair, column) for pair in (compared if pairs is None else pairs) for column in columns
         ]
+    ranked = {name: {run: of_run.ranked for run, of_run in scores.items()} for name, scores in collections.items()}
+    absent = [not_run(run, against, ranked[collection]) for collection, against, run, _ in planned]
+    number = absent.count("")
     comparisons = [
-        _compare(collections[collection], run, against, column, design, len(planned))
-        for collection, against, run, column in planned
+        replace(_compare(collections[collection], run, against, column, design, max(1, number)), not_run=reason)
+        for (collection, against, run, column), reason in zip(planned, absent, strict=True)
     ]
     if design.correction == "tukey":
-        families = len({(collection, column) for collection, *_, column in planned})
-        comparisons = _tukey(collections, planned, comparisons, families)
+        comparisons = _tukey(collections, planned, comparisons)
     else:
-        corrected = correct([c.p for c in comparisons], design.correction).tolist()
+        tested = [c for c in comparisons if not c.not_run]
+        corrected = correct([c.p for c in tested], design.correction).tolist()
         # Of several collections, some may have too many topics for an exact p.
-        exact = correct([c.p if c.exact_p is None else c.exact_p for c in comparisons], design.correction).tolist()
-        comparisons = [
-            replace(c, corrected_p=p, exact_p=None if c.exact_p is None else other)
-            for c, p, other in zip(comparisons, corrected, exact, strict=True)
-        ]
-    if design.margin is not None:
+        exact = correct([c.p if c.exact_p is None else c.exact_p for c in tested], design.correction).tolist()
         # Among themselves: equivalence is another family of hypotheses.
-        same = correct([c.equivalence_p or 0.0 for c in comparisons], design.correction).tolist()
-        comparisons = [replace(c, equivalence_p=p) for c, p in zip(comparisons, same, strict=True)]
+        same = correct([c.equivalence_p or 0.0 for c in tested], design.correction).tolist()
+        found = iter(
+            replace(
+                c,
+                corrected_p=p,
+                exact_p=None if c.exact_p is None else other,
+                equivalence_p=None if c.equivalence_p is None else equal,
+            )
+            for c, p, other, equal in zip(tested, corrected, exact, same, strict=True)
+        )
+        comparisons = [c if c.not_run else next(found) for c in comparisons]
+    comparisons = [replace(c, **WITHOUT_VERDICT) if c.not_run else c for c in comparisons]
     return {
         name: Significance(
             baselines[0] if len(baselines) == 1 else None,
@@ -396,24 +421,35 @@ def compare_collections(
             design.alternative,
             tuple(c for (collection, *_), c in zip(planned, comparisons, strict=True) if collection == name),
             design.correction,
-            len(planned) if len(collections) > 1 else None,
+            number if len(collections) > 1 else None,
             pairs is None and not baselines,
         )
         for name in collections
     }
 
 
+def not_run(run: str, baseline: str, ranked: Mapping[str, BoolArray]) -> str:
+    """Write why two runs cannot be compared, by the topics that each one ranks; "" if they can."""
+    for name in (run, baseline):
+        if not ranked[name].any():
+            return f"{name} did not run, as it ranks no topic"
+    return "" if (ranked[run] & ranked[baseline]).any() else f"{run} and {baseline} rank no topic in common"
+
+
 def _tukey(
     collections: Mapping[str, Mapping[str, Scores]],
     planned: Sequence[tuple[str, str, str, int]],
     comparisons: Sequence[Comparison],
-    families: int,
 ) -> list[Comparison]:
-    """Replace the t-tests of all pairs by Tukey's HSD of each measure, corrected over so many `families` of pairs."""
-    found = list(comparisons)
-    for family in dict.fromkeys((collection, column) for collection, *_, column in planned):
-        places = [place for place, (name, *_, column) in enumerate(planned) if (name, column) == family]
-        values = np.array([run.values[:, family[1]] for run in collections[family[0]].values()])
+    """Replace the t-tests of all pairs by Tukey's HSD of each measure, corrected over the families of pairs."""
+    found, by_family = list(comparisons), dict[tuple[str, int], list[int]]()
+    for place, (collection, *_, column) in enumerate(planned):
+        if not found[place].not_run:
+            by_family.setdefault((collection, column), []).append(place)
+    families = len(by_family)
+    for (collection, column), places in by_family.items():
+        compared = (run for run in collections[collection].values() if run.ranked.any())
+        values = np.array([run.values[:, column] for run in compared])
         variance, freedom = residual_variance(values)
         error = math.sqrt(2 * variance / values.shape[1])
         critical = tukey_critical(len(values), freedom, families)
@@ -442,10 +478,10 @@ def as_baselines(baseline: str | Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(baseline))
 
 
-def _check_arguments(scores: Mapping[str, Scores], baselines: Sequence[str], alternative: Alternative) -> None:
+def _check_arguments(scores: Mapping[str, Scores], baselines: Sequence[str], design: Design) -> None:
     """Raise `ParameterError` for scores that cannot be compared."""
     check_comparable(scores, baselines)
-    if not baselines and alternative != "two-sided":
+    if not baselines and design.alternative != "two-sided":
         raise ParameterError("all pairs are compared two-sided; name a baseline for another alternative")
     if len(scores) < 2:
         raise ParameterError(f"no run to compare with {next(iter(scores))!r}; give another run")
@@ -456,6 +492,8 @@ def _check_arguments(scores: Mapping[str, Scores], baselines: Sequence[str], alt
             raise ParameterError(
                 f"{measure} is a {measure.family.summary} over queries, and means are compared: omit it"
             )
+    if design.margin is not None:
+        check_margin("margin", design.margin, next(iter(scores.values())).measures)
 
 
 def _compare(
@@ -637,7 +675,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
     """Correct p-values for their number."""
-    if correction == "holm":
+    if correction == "holm" or not len(p_values):  # type: ignore[arg-type]
         return holm(p_values)
     from scipy import stats
 
@@ -647,8 +685,11 @@ def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
 def as_array(**values: ArrayLike) -> FloatArray:
     """Convert the numbers of an argument, by its name, to an array; refuse what has no order of its own."""
     check_sequences(**values)
-    (array,) = values.values()
-    return np.asarray(array, dtype=np.float64)
+    ((name, given),) = values.items()
+    array = np.asarray(given, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ParameterError(f"{name} has {array[~np.isfinite(array)][0]}, which is no number to compute with")
+    return array
 
 
 def check_run_names(names: Iterable[Any]) -> None:
@@ -671,6 +712,11 @@ def check_comparable(scores: Mapping[str, Scores], baselines: Sequence[str] = ()
             raise ParameterError(
                 f"runs {name!r} and {other!r} are scored on different queries or by different measures"
             )
+        for column, measure in enumerate(run.measures):
+            if (wrong := ~np.isfinite(run.values[:, column])).any():
+                row = int(wrong.argmax())
+                value = run.values[row, column]
+                raise ParameterError(f"{measure} of {other!r} on query {run.qids[row]!r} is {value}, which is no score")
     check_baselines(baselines, scores)
 
 

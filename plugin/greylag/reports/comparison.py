@@ -18,6 +18,7 @@ from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels, check_rows, check_ties, few_names, identical
 from greylag.evaluation.concordance import compare_judgements, compare_measures
 from greylag.evaluation.holes import compare_with_holes, score_holes
+from greylag.evaluation.margins import check_margin
 from greylag.evaluation.measures import Measure, parse_measures
 from greylag.evaluation.predicted import check_coverage, check_predictions, evaluate_with_predictions
 from greylag.evaluation.scores import (
@@ -42,7 +43,7 @@ from greylag.evaluation.significance import (
 from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
 from greylag.reports.categories import by_category
-from greylag.reports.earlier import is_evaluation, read_earlier
+from greylag.reports.earlier import earlier_measures, is_evaluation, read_earlier
 from greylag.reports.evaluation import Evaluation
 from greylag.reports.gate import check_gate, parse_fail_if
 from greylag.reports.names import name_runs
@@ -91,7 +92,8 @@ def compare(
         the same names; p is corrected over all collections. All are read and scored before one is refused.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
     measures : sequence of Measure, str or measure of ir_measures, optional
-        By default AP, P@10 and nDCG@10; by subtopic alpha-nDCG@10, ERR-IA@10 and S-recall@10.
+        By default those of an earlier evaluation among the runs; else AP, P@10 and nDCG@10 and, by subtopic,
+        alpha-nDCG@10, ERR-IA@10 and S-recall@10.
     baseline : str or sequence of str, optional
         The names of one or several runs that the others are compared with.
     all_pairs : bool, default False
@@ -116,7 +118,9 @@ def compare(
     fail_if : {"lower", "worse"} or float > 0, optional
         Add a `gate`, which checks each run by each measure on all topics and on each category. It fails if a mean is
         lower than the baseline's; is shown to be, by a one-sided test; or is not shown to be above the baseline's minus
-        this margin (non-inferiority, by a one-sided t-test). p is corrected over all checks.
+        this margin (non-inferiority, by a one-sided t-test). p is corrected over all checks. It fails for a run that
+        did not run, passes for one with the baseline's scores, and is refused if no run could fail, or for a margin on
+        fewer than five topics.
     order : {"best", "given"}, default "best"
         Put runs in the order of their means by the first measure, after the baselines, or leave them.
     read : callable, optional
@@ -137,12 +141,18 @@ def compare(
         raise ParameterError("best_of_team needs teams")
     check_choice("order", order, ("best", "given"))
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
-    rule = None if fail_if is None else parse_fail_if(fail_if, baselines)
+    rule = None if fail_if is None else parse_fail_if(fail_if, next(iter(collections.values()))[0], baselines)
     named = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
     guesses, other = (None if one is None else as_qrels(_judgements(one)[0]) for one in (predicted, other_qrels))
-    judged = {name: _judged(of_one, measures) for name, (_, of_one) in collections.items()}
+    judged = {
+        name: _judged(of_one, earlier_measures(named_runs.values()) if measures is None else measures)
+        for name, (named_runs, of_one) in collections.items()
+    }
     for name, (of_one, _) in collections.items():
         _check_views(len(of_one), judged[name], other, tau=tau)
+        for option, given in (("margin", design.margin), ("fail_if", rule)):
+            if given is not None and not isinstance(given, str):
+                check_margin(option, given, judged[name].measures)
 
     # Runs are read and scored; views of them are added one after another.
     whole = unjudged or guesses is not None or other is not None
@@ -275,7 +285,7 @@ def _scored(
             if isinstance(run, str | Path) and is_evaluation(run):
                 if whole or tagged:
                     raise ParameterError(f"{run} has scores and no documents, which the other options need: give a run")
-                scores[name] = read_earlier(run, name, judged.qrels, judged.measures)
+                scores[name] = read_earlier(run).scores(name, judged.qrels, judged.measures)
                 continue
             one = read(run) if isinstance(run, str | Path) else as_run(run, tag=name)
             with naming(name):
@@ -307,19 +317,7 @@ def _plain(found: _Scored, baselines: Sequence[str]) -> Evaluation:
     judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
     shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
     lead = _unjudged_lead(shares, [name for name in baselines if name in shares]) if shares else []
-    warnings = (*found.warnings, *_apart(found.scores, baselines), *lead)
-    return Evaluation(found.scores, unjudged=shares, warnings=warnings)
-
-
-def _apart(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[str]:
-    """Warn of runs that rank none of a baseline's topics, so that each counts as 0 where the other ranks."""
-    topics = {name: {*of_run.qids} - {*of_run.missing} for name, of_run in scores.items()}
-    return [
-        f"{run} and {baseline} rank no topic in common: where one has a score, the other counts as 0"
-        for baseline in baselines
-        for run in topics
-        if run != baseline and topics[run].isdisjoint(topics[baseline])
-    ]
+    return Evaluation(found.scores, unjudged=shares, warnings=(*found.warnings, *lead))
 
 
 def _corrected(found: _Scored, guesses: Any, baselines: Sequence[str], correction: Correction) -> Evaluation:
@@ -352,8 +350,12 @@ def _best_first(parts: Mapping[str, Evaluation], baselines: Sequence[str]) -> di
 
 def _tested(parts: Mapping[str, Evaluation], baselines: Sequence[str], design: Design) -> dict[str, Evaluation]:
     """Test differences, with p corrected over all parts."""
-    tests = compare_collections({name: part.scores for name, part in parts.items()}, None, baselines, design)
-    return {name: replace(part, significance=tests[name]) for name, part in parts.items()}
+    tests, tested = compare_collections({n: part.scores for n, part in parts.items()}, None, baselines, design), {}
+    for name, part in parts.items():
+        absent = dict.fromkeys(c.not_run for c in tests[name].comparisons if c.not_run)
+        warnings = (*part.warnings, *(f"not compared: {reason}" for reason in absent))
+        tested[name] = replace(part, significance=tests[name], warnings=warnings)
+    return tested
 
 
 def _with_holes(found: Evaluation, scored: _Scored, teams: Mapping[str, str] | None) -> Evaluation:

@@ -95,7 +95,7 @@ def joint_comparisons(tested: Tested) -> list[Table]:
     for key, compared in found.items():
         cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
         differences.append((*key, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
-        p.append((*key, *(c.corrected_p for c in compared)))
+        p.append((*key, *(None if c.not_run else c.corrected_p for c in compared)))
         exact += [(*key, *(c.exact_p for c in compared))] if any(c.exact_p is not None for c in compared) else []
         same += [(*key, *(marked_p(c.equivalence_p) for c in compared))] if compared[0].margin is not None else []
     tables = [

@@ -34,7 +34,7 @@ def equivalence_note(significance: Significance, *, counted: bool = False) -> st
         return ""
     correction = CORRECTION_NAMES[significance.correction]
     if counted:
-        tested = [c.equivalence_p for c in significance.comparisons if c.measure == measure]
+        tested = [c.equivalence_p for c in significance.comparisons if c.measure == measure and not c.not_run]
         same = sum(p is not None and p < SIGNIFICANCE_LEVEL for p in tested)
         return (
             f" By {measure}, {same} of {len(tested)} pairs are the same within "
@@ -207,9 +207,12 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
 
 
 def _comparison_to_dict(c: Comparison) -> dict[str, Any]:
-    statistic = c.statistic if math.isfinite(c.statistic) else None
-    content = {**asdict(c), "measure": str(c.measure), "statistic": statistic}
-    return {name: value for name, value in content.items() if name != "exact_p" or value is not None}
+    # JSON has no infinite statistics, and no p that is no number.
+    content = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in {**asdict(c), "measure": str(c.measure)}.items()
+    }
+    return {name: value for name, value in content.items() if value or name not in ("exact_p", "not_run")}
 
 
 def _run_to_dict(run: Scores) -> dict[str, Any]:

@@ -27,12 +27,15 @@ def verdict(compared: Compared) -> str:
     """Write what comparisons by the first measures show, in a paragraph; of a single one, its own sentences."""
     if len(alone := first_comparisons(compared)) == 1:
         return alone[0][1].verdict
-    sentences, revealed = list[str](), list[str]()
+    sentences, revealed, absent = list[str](), list[str](), dict[str, None]()
     for scores, test in compared:
-        comparisons = [c for _, c in first_comparisons([(scores, test)])]
-        measure = comparisons[0].measure
+        every = [c for _, c in first_comparisons([(scores, test)])]
+        measure, comparisons = every[0].measure, [c for c in every if not c.not_run]
+        absent |= dict.fromkeys(c.not_run for c in every if c.not_run)
+        if not comparisons:
+            continue
         if test.all_pairs:
-            best = next(iter(ranked(scores)))
+            best = next(name for name in ranked(scores) if any(name in (c.run, c.baseline) for c in comparisons))
             comparisons = [c for c in comparisons if best in (c.run, c.baseline)]
             clauses = [_of_best(best, f"{scores[best].means[0]:.4f}", comparisons)]
         else:
@@ -43,6 +46,7 @@ def verdict(compared: Compared) -> str:
             revealed.append(f"{' to '.join(ends)} by {measure}")
     if revealed:
         sentences.append(f"This many queries usually (80 %) reveal differences of {', of '.join(revealed)}.")
+    sentences += [f"Not compared: {'; '.join(absent)}."] if absent else []
     return " ".join(sentences)
 
 

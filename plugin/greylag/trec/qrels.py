@@ -81,7 +81,9 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     if len(files) > 1:
         raise FormatError(path, None, f"has several files of judgements: give one of {', '.join(map(str, files))}")
     if not files and os.path.isdir(path):
-        raise FormatError(path, None, "is a folder without qrels/NAME.tsv, BEIR's form: name a file of judgements")
+        raise FormatError(
+            path, None, "cannot be read: a folder without BEIR's qrels/NAME.tsv; name a file of judgements"
+        )
     path = files[0] if files else path  # of a folder in BEIR's form
     with Faults(path, lenient) as faults:
         for line, qid, _, docid, grade in _judgements(

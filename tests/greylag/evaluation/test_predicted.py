@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -140,6 +141,22 @@ def test_equal_scores_have_no_interval_and_the_exact_p(n, score):
         assert (found.corrected, found.weight, found.worth) == (pytest.approx(score), 0, n)
         assert found.interval == found.people_interval == (None if score else (0, 0))
         assert found.p == (2 / 2**n if score else 1)
+
+
+def test_a_run_that_ranks_none_of_the_topics_that_people_judged_is_refused():
+    people = {f"q{n}": {"a": n % 2, "b": 1} for n in range(9)}
+    more = {**people, "q9": {"a": 1, "b": 0}}
+    ranked = Run(tuple(Ranking(qid, "", ("a", "b"), [2.0, 1.0]) for qid in more))
+    for absent in (Run(()), ranked.head(0), Run((ranked["q9"],))):
+        found = [{"a": evaluate(ranked, q, ["AP"]), "b": scored(absent, q)} for q in (people, more)]
+        assert evaluate_with_predictions(*found).means[1].estimate.people == 0
+        call = partial(evaluate_with_predictions, *found, "a")
+        refuses(call, ParameterError, "b did not run|people judged|leave it out", "|")
+
+
+def scored(run, qrels):
+    """The scores of a run, which may have none of the topics."""
+    return evaluate(run.select_queries(qrels), qrels, ["AP"])
 
 
 def test_a_sentence_without_an_interval_leaves_it_out():

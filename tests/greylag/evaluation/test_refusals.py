@@ -1,5 +1,7 @@
 """Arguments that the functions of evaluation refuse: the call, and parts of the message."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,9 @@ REFUSED = [
     (lambda: evaluation.evaluate_with_predictions([SCORES], [SCORES]), ("by name",)),
     (lambda: evaluation.correct_by_people(BY_QID, FEW, FEW), ("people", "dict")),
     (lambda: evaluation.paired_test({0.1, 0.2}), ("improvements", "set")),
+    (lambda: evaluation.paired_test([0.1, np.nan], "wilcoxon"), ("improvements has nan",)),
+    (lambda: evaluation.equivalence_test([0.1, -np.inf], 0.1), ("improvements has -inf",)),
+    (lambda: evaluation.holm([0.1, np.nan]), ("p_values has nan",)),
     (lambda: evaluation.equivalence_test(BY_QID, 0.1), ("improvements", "dict")),
     (lambda: evaluation.holm(BY_QID), ("p_values", "dict")),
     (lambda: evaluation.split_folds({"1", "2"}, 2, 0), ("qids", "set")),
@@ -62,6 +67,14 @@ REFUSED = [
     (lambda: evaluation.evaluate_with_predictions(TWO, TWO, "a", correction="tukey"), ("'tukey'", "all pairs")),
     (lambda: evaluation.compare_scores(TWO, alternative="greater"), ("baseline",)),
     (lambda: evaluation.compare_scores({}), ("no scores",)),
+    *(
+        (lambda bad=bad, call=call: call({"a": SCORES, "b": replace(SCORES, values=np.array([[0.5], [bad]]))}), parts)
+        for bad in (np.nan, np.inf, -np.inf)
+        for call, parts in (
+            (evaluation.compare_scores, ("AP of 'b' on query '2'", str(bad))),
+            (lambda scores: evaluation.best_of_many(scores, "a"), ("AP of 'b' on query '2'", str(bad))),
+        )
+    ),
     (lambda: evaluation.compare_scores({"a": TOTAL, "b": TOTAL}), ("num_ret", "sum")),
     *(
         (lambda margin=margin: evaluation.equivalence_test(np.zeros(5), margin), ("margin",))

@@ -1,6 +1,7 @@
 """The best of many systems against the definition written out, one query and one draw at a time."""
 
 import math
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -158,6 +159,15 @@ def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed):
     fewer, more = simultaneous(named(values[:2]), "a"), once.all
     assert fewer.comparisons[0].interval[0] > more.comparisons[0].interval[0]
     assert fewer.comparisons[0].corrected_p <= more.comparisons[0].corrected_p
+
+
+def test_a_system_that_did_not_run_gets_no_verdict():
+    systems = named(sample(0, gain=0.1))
+    systems["d"] = replace(systems["d"], values=np.zeros((12, 1)), missing=systems["d"].qids)
+    found = best_of_many(systems, "a")
+    assert [c.run for c in found.all.comparisons if c.not_run] == ["d"]
+    assert all(math.isnan(c.corrected_p) == (c.run == "d") for c in found.all.comparisons)
+    assert best_of_many(systems, "d").comparison.not_run == "d did not run, as it ranks no topic"
 
 
 @pytest.mark.parametrize("n", [3, 7, 11])

@@ -3,6 +3,7 @@
 Tests `power` and `sign_flips`.
 """
 
+import json
 import math
 import sys
 from dataclasses import replace
@@ -351,3 +352,49 @@ def test_chosen_pairs_are_corrected_together():
     assert [c.corrected_p for c in together.comparisons] == holm([c.p for c in alone]).tolist()
     assert all(c.detectable > one.detectable for c, one in zip(together.comparisons, alone, strict=True))
     assert "over 2 comparisons" in together.method
+
+
+def without(kind, run):
+    """Scores of a run that did not run: topics that it lacks, empty rankings, or some of both."""
+    cut = {"missing": len(run.qids), "empty": 0, "both": 5}[kind]
+    return replace(run, values=np.zeros_like(run.values), missing=run.qids[:cut], empty=run.qids[cut:])
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "both"])
+@pytest.mark.parametrize("correction", ["holm", "bh", "tukey"])
+@pytest.mark.parametrize("baseline", [None, "a", "absent"])
+@pytest.mark.parametrize("measures", [(AP, P5), (LOSS, AP)])
+def test_a_run_that_did_not_run_has_no_verdict(kind, correction, baseline, measures):
+    """And the others are corrected as if it were not there, on few topics, too, and with a margin."""
+    if correction == "tukey" and baseline:
+        return
+    rng = np.random.default_rng(1)
+    runs = {name: scores(rng.random((12, 2)) + 0.2 * n, measures) for n, name in enumerate("abc")}
+    every = {**runs, "absent": without(kind, runs["a"])}
+    given = {"correction": correction, "margin": None if correction == "tukey" else 0.1}
+    found = compare_scores(every, baseline, **given)
+    others = [c for c in found.comparisons if "absent" not in (c.run, c.baseline)]
+    expected = () if baseline == "absent" else compare_scores(runs, baseline, **given).comparisons
+    assert tuple(others) == expected
+    assert f"over {len(expected)} comparison" in found.method
+    rows = dict(zip(found.comparisons, found.to_frame().to_dict("records"), strict=True))
+    content = json.loads(json.dumps(to_dict(every, found), allow_nan=False))["significance"]["comparisons"]
+    for c, written in zip(found.comparisons, content, strict=True):
+        assert (written.get("not_run") is not None) == ("absent" in (c.run, c.baseline))
+        if c not in others:
+            assert c.not_run == written["not_run"] == "absent did not run, as it ranks no topic"
+            assert c.verdict == f"{c.run} is not compared with {c.baseline}: {c.not_run}."
+            assert (c.interval, c.effect_size, c.detectable, c.equivalence_p, c.exact_p) == (None,) * 5
+            assert [math.isnan(p) for p in (c.p, c.corrected_p, c.statistic)] == [True] * 3
+            assert (c.significant, c.direction) == (False, 0)
+            assert written["p"] is written["corrected_p"] is written["interval"] is None
+            assert math.isnan(rows[c]["corrected p"])
+
+
+def test_runs_without_a_topic_in_common_are_not_compared():
+    values = np.random.default_rng(0).random(10)
+    even, odd = (tuple(f"q{n}" for n in range(start, 10, 2)) for start in (0, 1))
+    runs = {"a": replace(scores(values), missing=even), "b": replace(scores(values), empty=odd), "c": scores(values)}
+    found = {(c.run, c.baseline): c.not_run for c in compare_scores(runs).comparisons}
+    assert found == {("b", "a"): "b and a rank no topic in common", ("c", "a"): "", ("c", "b"): ""}
+    assert all(math.isnan(c.p) == bool(c.not_run) for c in compare_scores(runs, correction="tukey").comparisons)

@@ -121,7 +121,7 @@ def test_runs_without_common_topics_are_warned_of(runs, caplog):
     halves = {"odd": Run(tuple(odd.values())), "even": Run(tuple(even.values()))}
     found = compare(halves | {"one": runs["one"]}, QRELS, NAMES, baseline="odd")
     assert [warning for warning in found.warnings if "topic in common" in warning] == [
-        "even and odd rank no topic in common: where one has a score, the other counts as 0"
+        "not compared: even and odd rank no topic in common"
     ]
 
 
@@ -148,6 +148,7 @@ def test_a_table_by_team_says_so(runs):
 
 RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
 TWO = {"a": RUN, "b": RUN.head(0)}
+MOVED = {"a": RUN, "b": Run(tuple(Ranking(qid, "", ("b", "a"), [2.0, 1.0]) for qid in "12"))}
 JUDGED = {"1": {"a": 1}, "2": {"b": 1}}
 SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
 
@@ -174,7 +175,16 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, JUDGED, fail_if=0.1, baseline="a", predicted=JUDGED), ("fail_if",)),
         (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "several")),
         (lambda: compare(TWO, JUDGED, categories={"9": "x"}), ("'9'",)),
-        (lambda: compare(TWO, JUDGED, categories={"1": "x"}, fail_if=0.1, baseline="a"), ("x is one topic",)),
+        (lambda: compare(MOVED, JUDGED, fail_if=0.1, baseline="a"), ("fail_if 0.1", "5 topics, not 2", "give more")),
+        (lambda: compare(MOVED, JUDGED, fail_if="worse", baseline=["a", "b"]), ("all runs are baselines",)),
+        (
+            lambda: compare(MOVED, JUDGED, categories={"1": "x"}, fail_if="worse", baseline="a"),
+            ("category x: ", "2 topics, not 1", "another category"),
+        ),
+        *(
+            (lambda given=given: compare({"a": "no.run", "b": RUN}, JUDGED, baseline="a", **given), ("perhaps 0.02",))
+            for given in ({"fail_if": 2}, {"fail_if": "2"}, {"margin": 2})  # before runs are read
+        ),
         (lambda: compare(TWO, JUDGED, categories={"1": "all"}), ("category", "'all'")),
         (lambda: compare(TWO, JUDGED, categories={"1": "run"}), ("category", "'run'")),
         (lambda: compare({"mean": (TWO, JUDGED)}), ("collection", "'mean'")),

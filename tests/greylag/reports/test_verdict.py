@@ -1,6 +1,7 @@
 """A paragraph has every comparison by the first measure once, as its test has it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,3 +56,19 @@ def test_one_comparison_has_its_own_sentences():
     found = scores(np.random.default_rng(1), "ab", ["AP", "P@5"])
     tested = compare_scores(found, "a")
     assert verdict([(found, tested)]) == tested.comparisons[0].verdict
+
+
+@pytest.mark.parametrize("measures", [["AP", "P@5"], ["utility", "AP"]])
+def test_runs_that_did_not_run_are_told_apart(measures):
+    """Each once, also if none ran; it is never the best, as by utility, which is below 0."""
+    found = scores(np.random.default_rng(1), "abcd", measures)
+    found = {name: replace(one, values=one.values - 5) for name, one in found.items()}
+    found["c"] = replace(found["c"], values=np.zeros((30, 2)), missing=found["c"].qids)
+    rest = {name: one for name, one in found.items() if name != "c"}
+    told = " Not compared: c did not run, as it ranks no topic."
+    for baseline in (None, "a", ["a", "b"]):
+        others = verdict([(rest, compare_scores(rest, baseline))])
+        assert verdict([(found, compare_scores(found, baseline))]) == others + told
+    assert verdict([(found, compare_scores(found, "c"))]) == told.strip()
+    one = verdict([({name: found[name] for name in "ac"}, compare_scores({name: found[name] for name in "ac"}, "a"))])
+    assert one == "c is not compared with a: c did not run, as it ranks no topic."
