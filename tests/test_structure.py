@@ -14,27 +14,33 @@ import pytest
 
 import greylag
 import greylag_papers
-from greylag.stages import find_stage, registered_stages
+from greylag.features.stage_registry import find_stage, registered_stages
 from tests.processes import python
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(greylag_papers.__file__).parent}
-# Each level may import from those above it, and from its own folder.
-LEVELS = [
-    {"errors"},
-    {"core"},
-    {"ranking", "runtime"},
-    {"greedy", "pipeline", "trec"},
-    {"evaluation", "fusion", "index"},
-    {"adapters", "stages"},
+# Each level of wings may import from those above it.
+WINGS = [
+    {"base"},
+    {"evaluation", "index"},
     {"features"},
-    {"learning", "manifold", "passages"},
+    {"learning"},
     {"diversity", "rankers"},
-    {"recipes", "reports", "testing"},
-    {"retriever", "studies"},
+    {"recipes"},
+    {"passages", "testing"},
+    {"studies"},
     {"cli"},
-    {"__main__"},
 ]
+# Each level of a wing's rooms may import from those above it; "" are modules that are in no room.
+ROOMS = {
+    "base": [{"errors"}, {"core"}, {"ranking", "runtime"}, {"greedy", "pipeline"}],
+    "evaluation": [{"trec"}, {"fusion", "scoring"}, {"reports"}],
+    "index": [{"languages"}, {"lucene"}, {""}, {"vectors"}],
+    "features": [{""}, {"learned"}],
+    "learning": [{"data"}, {"linesearch"}, {""}, {"structured"}],
+    "rankers": [{"manifold"}, {""}],
+    "passages": [{"adapters"}, {"reranking"}, {"retriever"}],
+}
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
 NATIVE = {"jnius", "numba", "scipy", "joblib", "filelock", "yaml"}
 """What a command imports once it needs it, and not to read its options."""
@@ -51,21 +57,20 @@ MODULES = {module_name(path): path for folder in PACKAGES.values() for path in s
 LIBRARY = {name: path for name, path in MODULES.items() if name.split(".")[0] == "greylag"}
 REPRODUCTIONS = {name: path for name, path in MODULES.items() if name not in LIBRARY}
 PUBLIC = sorted(name for name, path in LIBRARY.items() if path.with_suffix(".pyi").exists())
-# Public without a stub, since they are one module
-PUBLIC_MODULES = (
-    "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
-    "greylag.retriever", "greylag.testing",
-)  # fmt: skip
+PUBLIC_MODULES = ("greylag.testing",)  # without a stub, since it is one module
+BETWEEN_WINGS = "# isort: split"
+"""Parts the names for users from those for other wings alone in a wing's stub."""
 NAMES = Path(__file__).with_name("public_names.txt")
 
 
 @cache
-def homes(package):
-    """The modules of a package's public names, as its stub has them."""
+def homes(package, *, users=False):
+    """The modules of the names that a package's stub lists, or of those for `users` alone."""
     stub = MODULES[package].with_suffix(".pyi")
     if MODULES[package].name != "__init__.py" or not stub.exists():
         return {}
-    imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
+    text = stub.read_text().partition(BETWEEN_WINGS)[0] if users else stub.read_text()
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level]
     return {alias.name: f"{package}.{node.module or alias.name}" for node in imports for alias in node.names}
 
 
@@ -87,26 +92,66 @@ def imported(path):
             yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] in PACKAGES)
 
 
-def level(module):
-    """The place of a module of greylag in `LEVELS`."""
-    part = module.split(".")[1]
-    return next(number for number, parts in enumerate(LEVELS) if part in parts)
+def wing(module):
+    """The wing of a module of greylag."""
+    return module.split(".")[1]
 
 
-@pytest.mark.parametrize("module", sorted(LIBRARY.keys() - {"greylag"}))
-def test_imports_between_folders_point_one_way(module):
+def room(module):
+    """The room of a module in its wing; "" for a module in none."""
+    _, name, first, *_ = *module.split("."), ""
+    return first if any(first in level for level in ROOMS[name]) else ""
+
+
+def level(levels, name):
+    """The place of a name in levels."""
+    return next(number for number, names in enumerate(levels) if name in names)
+
+
+WINGS_OF = sorted(LIBRARY.keys() - {"greylag", "greylag.__main__"})
+
+
+@pytest.mark.parametrize("module", WINGS_OF)
+def test_wings_import_what_others_list_and_point_one_way(module):
     for imported_module, name in imported(LIBRARY[module]):
         other = home(imported_module, name)
         assert other in LIBRARY, f"{module} imports {other}"
-        if other != "greylag" and other.split(".")[1] != module.split(".")[1]:
-            assert level(other) < level(module), f"{module} imports {other}"
+        if other != "greylag" and wing(other) != wing(module):
+            assert level(WINGS, wing(other)) < level(WINGS, wing(module)), f"{module} imports {other}"
+            assert imported_module == f"greylag.{wing(other)}", f"{module} imports from {imported_module}"
+            listed = imported_module in PUBLIC_MODULES or name in homes(imported_module)
+            assert listed, f"{imported_module} does not list {name}, which {module} imports"
+        elif f"{imported_module}.{name}" not in MODULES:
+            assert imported_module != f"greylag.{wing(module)}", f"{module} imports its own wing's {name}"
+
+
+@pytest.mark.parametrize("module", [name for name in WINGS_OF if wing(name) in ROOMS])
+def test_rooms_of_a_wing_point_one_way(module):
+    levels = ROOMS[wing(module)]
+    for imported_module, name in imported(LIBRARY[module]):
+        other = home(imported_module, name)
+        if other != "greylag" and wing(other) == wing(module) and room(other) != room(module):
+            assert level(levels, room(other)) < level(levels, room(module)), f"{module} imports {other}"
+
+
+def test_no_name_crosses_in_vain():
+    """A stub's second part has what other wings import, and nothing else."""
+    crossing = {
+        (other, name)
+        for module, path in LIBRARY.items()
+        for other, name in imported(path)
+        if other in PUBLIC and not module.startswith(f"{other}.")
+    }
+    for package in PUBLIC:
+        only = homes(package).keys() - homes(package, users=True).keys()
+        assert {name for name in only if (package, name) not in crossing} == set(), package
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        "greylag.fusion",
-        "greylag.evaluation.scores",
+        "greylag.evaluation.fusion",
+        "greylag.evaluation.scoring.scores",
         "greylag.learning.structured.cutting_plane",
         "greylag.diversity.mmr",
         "greylag.learning.greedy",
@@ -144,7 +189,7 @@ def test_only_models_read_their_provenance():
         extended = [value for node in mappings for key, value in zip(node.keys, node.values, strict=True) if not key]
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr == "provenance" and node not in extended:
-                assert ast.unparse(node.value) in ("self", "greylag.reports"), f"{name}:{node.lineno}"
+                assert ast.unparse(node.value) in ("self", "greylag.evaluation.reports"), f"{name}:{node.lineno}"
                 assert "SavedModel" in path.read_text(), f"{name}:{node.lineno}"
 
 
@@ -161,7 +206,7 @@ def test_reproductions_import_public_names_only(module):
         name
         for other, name in imported(REPRODUCTIONS[module])
         if other.split(".")[0] == "greylag" and other not in PUBLIC_MODULES
-        if other not in PUBLIC or name not in {*homes(other), "__version__"}
+        if other not in PUBLIC or name not in {*homes(other, users=True), "__version__"}
     }
     assert private == set()
 
@@ -182,7 +227,7 @@ def test_importing_greylag_loads_nothing_heavy():
         ("fuse ", NATIVE | {"greylag.learning.linesearch"}),
         ("search ", NATIVE | {"greylag.features.extract"}),
         ("rerank ", NATIVE | {"greylag.rankers.model", "greylag.diversity.stage"}),
-        ("explain ", NATIVE | {"greylag.reports.charts", "greylag.recipes.general", "greylag.cli.search"}),
+        ("explain ", NATIVE | {"greylag.evaluation.reports.charts", "greylag.recipes.general", "greylag.cli.search"}),
     ],
 )
 def test_help_loads_nothing_heavy(command, heavy):
@@ -209,8 +254,8 @@ def test_a_short_command_looks_for_no_cycles():
 
 @pytest.mark.parametrize("package", sorted(name for name, path in LIBRARY.items() if path.name == "__init__.py"))
 def test_packages_are_public(package):
-    """All but the command line and what others share load their public names lazily, from a stub."""
-    assert (package in PUBLIC) == (package not in ("greylag.cli", "greylag.core"))
+    """A wing loads the names that it lists lazily, from a stub; its rooms list none."""
+    assert (package in PUBLIC) == (package.count(".") < 2 and package != "greylag.cli")
 
 
 @pytest.mark.parametrize("package", PUBLIC)
@@ -229,7 +274,7 @@ def test_public_names_are_sorted_documented_and_there(package):
 
 def public_names():
     """All public names, with the package or module that they are imported from."""
-    stubs = [f"{package}.{name}" for package in PUBLIC for name in homes(package)]
+    stubs = [f"{package}.{name}" for package in PUBLIC for name in homes(package, users=True)]
     modules = []
     for module in PUBLIC_MODULES:
         for node in ast.parse(MODULES[module].read_text()).body:

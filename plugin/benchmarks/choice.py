@@ -15,9 +15,8 @@ import numpy as np
 from benchmarks.harness import Row
 from greylag.diversity.choice import TRIED_WEIGHTS, rule_of, tuned_by_fold
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
-from greylag.evaluation.selection_bias import BestOfMany, best_of_many
-from greylag.learning import RankingData
-from greylag.learning.linesearch import Objective
+from greylag.evaluation.scoring.selection_bias import BestOfMany, best_of_many
+from greylag.learning import Objective, RankingData
 from greylag.recipes.choice import LISTWISE_PENALTIES, Candidate, Choice, System, choose, cross_folds
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from benchmarks.generated import write_documents
 from benchmarks.harness import DATA, FULL, Row, cpu_seconds, once
+from greylag.evaluation import read_topics
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index import PositionalIndex
 from greylag.index.vectors.latent import decompose
 from greylag.recipes.sources import FeatureSources, TunedRM3
 from greylag.studies import Context, open_index
-from greylag.trec import read_topics
 
 ADDED = "position", "written form", "latent"
 AIM = "at most 1.4"

@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.greylag.index.test_expansion import with_document_vectors
 
 from benchmarks.harness import DATA, Row
+from greylag.base import Query
+from greylag.evaluation import read_topics
 from greylag.index import RM3Search
 from greylag.index.lucene.jvm import java_class
-from greylag.ranking import Query
-from greylag.trec import read_topics
 
 REPEATS = 5
 

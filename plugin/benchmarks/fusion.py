@@ -9,17 +9,16 @@ import numpy as np
 
 from benchmarks.growth import greylag_process
 from benchmarks.harness import DATA, FULL, Row, cpu_seconds
-from greylag.evaluation import SIGNIFICANCE_LEVEL, evaluate, paired_test
-from greylag.evaluation.folds import split_folds, without
-from greylag.fusion import FUSIONS
+from greylag.base import FloatArray, Ranking, Run
+from greylag.evaluation import SIGNIFICANCE_LEVEL, evaluate, paired_test, read_qrels, read_run, write_rankings
+from greylag.evaluation.fusion import FUSIONS
+from greylag.evaluation.scoring.folds import split_folds, without
+from greylag.evaluation.trec.runs import JoinedRuns, RunFile
 from greylag.learning.data import Judgements
 from greylag.rankers import FusionRanker
-from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.recipes.union import FusionWeights
-from greylag.trec import read_qrels, read_run, write_rankings
-from greylag.trec.runs import JoinedRuns, RunFile
 
 RUNS = DATA / "trec_covid_runs"
 SIZES = [(2, 10), (2, 200), (14, 30), (50, 10), *([(2, 10_000), (50, 200)] if FULL else [])]

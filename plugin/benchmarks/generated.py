@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.index import PositionalIndex
-from greylag.index.lucene import LuceneIndex, build_index
+from greylag.base import IntArray, Query
+from greylag.index import LuceneIndex, PositionalIndex, build_index
 from greylag.index.lucene.documents import read_documents
 from greylag.index.shards import Parts
-from greylag.ranking import IntArray, Query
 
 WORDS = 1_000_000
 LENGTH = 50  # tokens of a document

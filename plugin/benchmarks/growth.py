@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.generated import sentence_queries, sentences_of, write_sentences
-from greylag.trec import read_run
+from greylag.evaluation import read_run
 
 N_QUERIES = 200
 SMALL = 2_000

@@ -18,11 +18,10 @@ import numpy as np
 
 from benchmarks.harness import FULL, Row
 from benchmarks.line_search import QUERIES, generated
-from greylag.learning import CoordinateAscent, GreedySelection, RankingData
+from greylag.evaluation import Qrels
+from greylag.learning import CoordinateAscent, GreedySelection, Objective, RankingData
 from greylag.learning.learner import Learner, Selection
-from greylag.learning.linesearch import Objective
 from greylag.recipes import Automatic
-from greylag.trec import Qrels
 
 RESTARTS = 5
 

@@ -17,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.harness import FULL, Row
-from greylag.learning import GreedySelection, RankingData, read_features
-from greylag.learning.linesearch import Objective
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray
+from greylag.learning import GreedySelection, Objective, RankingData, read_features
 
 QUERIES = 30_000 if FULL else 300
 TESTED = 300  # queries

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 import numpy as np
 
 from benchmarks.harness import DATA, Row, cpu_seconds
+from greylag.base import Query, Ranking
+from greylag.evaluation import read_topics
 from greylag.index import PositionalIndex
 from greylag.index.lucene.documents import read_documents
 from greylag.index.vectors.latent import LatentVectors, decomposed
-from greylag.ranking import Query, Ranking
-from greylag.trec import read_topics
 
 NFCORPUS = DATA / "nfcorpus"
 K = 1000

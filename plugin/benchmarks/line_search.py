@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Row
-from greylag.learning import RankingData
-from greylag.learning.linesearch import Objective
+from greylag.learning import Objective, RankingData
 from greylag.learning.linesearch.line_search import line_search, prepare
 
 QUERIES, DOCUMENTS, RELEVANT, FEATURES = 250, 1000, 70, 26

@@ -9,13 +9,13 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.semi_supervised import LabelSpreading
 
 from benchmarks.harness import DATA, Row, once, seconds
+from greylag.base import FloatArray, IntArray
+from greylag.evaluation import read_topics
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
-from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import FloatArray, IntArray
-from greylag.trec import read_topics
+from greylag.rankers import affinity_graph, manifold_ranking, query_vector, rank
+from greylag.rankers.manifold.stage import ManifoldRanker
 
 SPREAD = 2000  # images for label spreading, which takes thousands of steps
 SIZES = (2_500, 5_000, 10_000, 20_000)

@@ -14,17 +14,16 @@ from scipy import stats
 
 from benchmarks.generated import queries, write_documents
 from benchmarks.harness import DATA, FULL, Row, once, seconds
+from greylag.base import Query
+from greylag.evaluation import read_qrels, read_topics
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
-from greylag.index import PositionalIndex
-from greylag.index.lucene import LuceneIndex
+from greylag.index import LuceneIndex, PositionalIndex
 from greylag.index.shards import Parts
 from greylag.learning import CountedRankings, training_data
-from greylag.ranking import Query
 from greylag.recipes import baselines
 from greylag.recipes.baselines import Baseline, parameter_grid
 from greylag.studies import Context, load, open_index
 from greylag.studies.runner import run_study
-from greylag.trec import read_qrels, read_topics
 from greylag_papers.metzler_2007.learning import Grid
 
 CACM = DATA / "cacm"

@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import Row, cpu_seconds
 from benchmarks.start import children_seconds, process_seconds, run_python
 from greylag import rerank
+from greylag.base import Ranking
 from greylag.diversity import DPP, MMR, MSD
-from greylag.index.vectors import ArrayVectors
+from greylag.index import ArrayVectors
 from greylag.index.word_breaks import words as words_of
-from greylag.ranking import Ranking
 
 CALL = "from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2]{})"
 FIRST = """

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import Row
-from greylag.evaluation.predicted import correct_by_people
-from greylag.ranking import FloatArray
+from greylag.base import FloatArray
+from greylag.evaluation.scoring.predicted import correct_by_people
 
 TRIALS = 4000
 PREDICTIONS = {"good": (0.0, 1.0, 0.4), "biased": (2.0, 0.5, 0.5), "useless": (0.0, 0.0, 1.0)}

@@ -13,10 +13,9 @@ import numpy as np
 
 from benchmarks.generated import indexed, without_statistics
 from benchmarks.harness import FULL, Row
+from greylag.base import Query
 from greylag.features import Feature, FeatureExtractor, candidate_pool
-from greylag.index import PositionalIndex
-from greylag.index.lucene import LuceneIndex
-from greylag.ranking import Query
+from greylag.index import LuceneIndex, PositionalIndex
 
 N_DOCUMENTS = 1_000_000 if FULL else 100_000
 SHARES = {

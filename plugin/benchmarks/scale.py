@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from benchmarks.generated import indexed, queries, without_statistics
 from benchmarks.harness import FULL, Row, cpu_seconds
 from benchmarks.spine import FIVE, mmr_rows
+from greylag.base import Ranking
 from greylag.features import Feature, FeatureExtractor, candidate_pool, parse_features
 from greylag.index import PositionalIndex
-from greylag.manifold import ManifoldRanker
-from greylag.ranking import Ranking
+from greylag.rankers import ManifoldRanker
 
 N_DOCUMENTS = 800_000 if FULL else 50_000
 N_QUERIES = 40

@@ -11,6 +11,7 @@ from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import DATA, Row, once, seconds
+from greylag.evaluation import read_qrels, read_topics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.lucene.build import build_index
@@ -22,7 +23,6 @@ from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.learning.selection import MMRFeatureSelection
-from greylag.trec import read_qrels, read_topics
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 
 N_DOCUMENTS, N_WORDS = 4200, 40_000

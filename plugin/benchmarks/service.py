@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.harness import DATA, Row
 from benchmarks.spine import FIVE
 from greylag import MMR, GeneralRanker, LuceneIndex, ModelRanker, PositionalIndex, Reranker, build_index
+from greylag.base import Query, Ranking
+from greylag.evaluation import read_topics
 from greylag.features.spelling import parse_features
-from greylag.index.vectors import ArrayVectors
+from greylag.index import ArrayVectors
 from greylag.rankers import RankingModel
-from greylag.ranking import Query, Ranking
-from greylag.trec import read_topics
 
 THREADS = 4
 COLLECTIONS = {"cranfield": ("docs.jsonl.gz", "topics.tsv"), "wikiqa": ("docs.jsonl.gz", "topics.test.tsv")}

@@ -21,8 +21,8 @@ import numpy as np
 import yaml
 
 from benchmarks.harness import Row
+from greylag.base import FloatArray
 from greylag.evaluation import SIGNIFICANCE_LEVEL, paired_test
-from greylag.ranking import FloatArray
 
 KEPT = Path(__file__).with_suffix(".yaml")
 """The figures of the page."""

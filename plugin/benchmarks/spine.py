@@ -9,8 +9,10 @@ import numpy as np
 
 from benchmarks.harness import DATA, Row, cpu_seconds, once, seconds
 from benchmarks.learners import compared
+from greylag.base import Query, Ranking, Run
 from greylag.diversity import MMR
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation import Qrels, read_qrels, read_topics
+from greylag.evaluation.scoring.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
@@ -20,8 +22,6 @@ from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import drop_empty_columns
 from greylag.learning.extraction import training_data
-from greylag.ranking import Query, Ranking, Run
-from greylag.trec import Qrels, read_qrels, read_topics
 
 COLLECTIONS = {
     "cacm": ("cacm.tar.gz", "topics.cacm.txt", "qrels.cacm.txt"),

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from greylag.core.citations import references
+from greylag.base.core.citations import references
 from greylag.studies.config import file_fields, part_of
 from greylag.studies.study import find_study
 
@@ -29,19 +29,15 @@ PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 DOCS = Path(__file__).parent
 STUDIES = ("pipeline", "ranker_curve")  # those for data of one's own
-STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
+STUBS = [PLUGIN / "greylag/__init__.pyi", *PLUGIN.glob("greylag/*/__init__.pyi")]
 PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
-PUBLIC_MODULES = (
-    "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
-    "greylag.retriever",
-)  # fmt: skip
+BETWEEN_WINGS = "# isort: split"  # in a stub: the names after it are not public
 API = {
-    "Rankings, files and scores": ("", ".ranking", ".pipeline", ".trec", ".evaluation", ".reports", ".errors"),
-    "Indexes and vectors": (".index.lucene", ".index", ".index.vectors"),
-    "Features and fusion": (".features", ".features.learned", ".fusion"),
-    "Rankers": (".learning", ".learning.linesearch", ".recipes", ".rankers"),
-    "Diversity and manifolds": (".diversity", ".learning.structured", ".greedy", ".manifold"),
-    "Passages, other packages, studies, machinery": (".passages", ".retriever", ".adapters", ".studies", ".runtime"),
+    "Rankings and scores": ("", ".base", ".evaluation"),
+    "Indexes and features": (".index", ".features"),
+    "Learning and rankers": (".learning", ".rankers", ".recipes"),
+    "Diversity": (".diversity",),
+    "Passages, other packages, studies": (".passages", ".studies"),
 }
 """The pages of public names, each with its packages below `greylag`."""
 _LEADING_OUT = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)#]*)[^)]*\)")
@@ -117,11 +113,8 @@ def _wrapped(entry: str) -> str:
 @cache
 def public_names(package: str) -> dict[str, str]:
     """The public names of a package, in alphabetical order, with the modules that define them."""
-    if package in PUBLIC_MODULES:
-        tree = ast.parse(PLUGIN.joinpath(*package.split(".")).with_suffix(".py").read_text(encoding="utf-8"))
-        definitions = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-        return {name: package for name in sorted(definitions, key=str.lower) if name[0] != "_"}
-    stub = ast.parse((PLUGIN.joinpath(*package.split(".")) / "__init__.pyi").read_text(encoding="utf-8"))
+    text = (PLUGIN.joinpath(*package.split(".")) / "__init__.pyi").read_text(encoding="utf-8")
+    stub = ast.parse(text.partition(BETWEEN_WINGS)[0])
     found = {}
     for node in stub.body:
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -147,7 +140,7 @@ def package_part(package: str) -> str:
     elsewhere, own = [], []
     for name, home in public_names(package).items():
         owner = ".".join(home.split(".")[:2])
-        if package == "greylag" and owner in (*PACKAGES, *PUBLIC_MODULES):
+        if package == "greylag" and owner in PACKAGES:
             elsewhere.append(f"| [`{name}`][{home}.{name}] | {_first_line(package, name)} |")
         else:
             own.append(f"::: {home}.{name}\n{_without_others(package, name)}")

@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from greylag.runtime import interrupts
+from greylag.base import handle_interrupts, ignore_interrupts
 
 COLLECTED = 500_000
 """New objects after which Python looks for cycles: more than a short command makes, nearly all of which stay."""
@@ -11,14 +11,14 @@ COLLECTED = 500_000
 
 def main() -> None:
     """Run the command line; an interrupt while it is imported ends in one line, too."""
-    interrupts.prepare()
+    handle_interrupts()
     gc.set_threshold(COLLECTED)
     try:
         from greylag.cli import main as run
 
         run()
     except KeyboardInterrupt:
-        interrupts.ignore()
+        ignore_interrupts()
         print("greylag: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:

@@ -14,22 +14,19 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.core.missing_documents import gathered
-from greylag.diversity.coverage_model import PRESETS, Candidates, CoverageModel
-from greylag.diversity.training import DiversityLearner, Example
-from greylag.errors import ParameterError
-from greylag.evaluation.subtopics import Subtopics
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature
-from greylag.features.learned.base import LearnedFeature
-from greylag.features.spelling import parse_feature
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import RankingData
-from greylag.learning.learner import Learner, Selection, after_each_round
-from greylag.learning.linesearch.objectives import Objective
-from greylag.pipeline import Need, Stage, run_step
-from greylag.ranking import Ranking, Run
-from greylag.stages import required_parameters, stage_parameters
+from greylag.base import Need, ParameterError, Ranking, Run, Stage, gather_missing, run_step
+from greylag.diversity import PRESETS, Candidates, CoverageModel, DiversityLearner, Example
+from greylag.evaluation import Subtopics
+from greylag.features import (
+    Feature,
+    FeatureExtractor,
+    LearnedFeature,
+    parse_feature,
+    required_parameters,
+    stage_parameters,
+)
+from greylag.index import PositionalIndex
+from greylag.learning import Learner, Objective, RankingData, Selection, after_each_round
 
 
 def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: bool = False) -> None:
@@ -67,7 +64,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
     for ranking in given:
         scored = stage.scored(ranking)
         _require(set(scored.docids) <= set(ranking.docids), f"{name}.scored adds documents")
-    with gathered():  # the warnings of documents that are unknown on purpose
+    with gather_missing():  # the warnings of documents that are unknown on purpose
         _check_documents(stage, given[0], knows_all)
     if not stage.reads_query:
         without = [stage(Ranking(r.qid, "", r.docids, r.scores)) for r in given]

@@ -22,8 +22,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from greylag import FormatError
-from greylag.errors import CollectionError
-from greylag.runtime import read_json_lines
+from greylag.base import CollectionError, read_json_lines
 from greylag.studies import Context, Experiment, InputFile, Settings
 
 SUFFIXES = (".jsonl", ".jsonl.gz")

@@ -2,13 +2,13 @@
 
 import pytest
 
-from greylag.core.tables import Marked, Table
+from greylag.base.core.tables import Marked, Table
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.reports.charts import contributions_chart, result
-from greylag.reports.figures import line_figure
-from greylag.reports.report import Section, write_report
+from greylag.evaluation.reports.charts import contributions_chart, result
+from greylag.evaluation.reports.figures import line_figure
+from greylag.evaluation.reports.report import Section, write_report
 from tests.browser.pages import show
-from tests.greylag.reports.test_report import queries
+from tests.greylag.evaluation.reports.test_report import queries
 
 SEARCH = """
   const box = document.querySelector(".queries");

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from greylag.core.registry import registered
+from greylag.base import Run
+from greylag.base.core.registry import registered
+from greylag.evaluation import write_run
 from greylag.features.spelling import parse_feature
-from greylag.ranking import Run
 from greylag.testing import check_feature
-from greylag.trec import write_run
 from tests.greylag.diversity import samples
 
 N = 15

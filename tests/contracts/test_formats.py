@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from greylag.base import FormatError, GreylagError, ModelError, Ranking, Run
+from greylag.base.runtime.files import read_json_lines, read_pairs
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
-from greylag.errors import FormatError, GreylagError, ModelError
+from greylag.evaluation import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
 from greylag.features.evidence import Prior
 from greylag.features.fused_runs import run_columns
 from greylag.features.spec import FeatureSpec
@@ -22,9 +24,6 @@ from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
 from greylag.learning.letor import read_features
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run
-from greylag.runtime.files import read_json_lines, read_pairs
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
 from tests.refusals import refuses
 
 

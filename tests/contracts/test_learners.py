@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.core.registry import registered
-from greylag.errors import ParameterError
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression
-from greylag.learning.linesearch import Objective
+from greylag.base import ParameterError
+from greylag.base.core.registry import registered
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, Objective
 from greylag.recipes import Automatic
 from greylag.recipes.spelling import find_learner
 from greylag.testing import check_learner

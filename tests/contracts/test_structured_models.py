@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from greylag.core.registry import registered
+from greylag.base.core.registry import registered
 from greylag.diversity import CoverageModel
 from greylag.diversity.recipe import find_diversity_learner
-from greylag.learning.structured import Coulomb, CuttingPlane, TrainingSet
+from greylag.learning import Coulomb, CuttingPlane, TrainingSet
 from greylag.testing import check_diversity_learner
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels

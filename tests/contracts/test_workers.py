@@ -5,10 +5,9 @@ import pytest
 
 import greylag
 from greylag import LuceneIndex, PositionalIndex, read_qrels, read_topics
-from greylag.recipes import parse_model
-from greylag.recipes.spelling import RANKERS
+from greylag.recipes.spelling import RANKERS, parse_model
+from tests.greylag.base.runtime.test_parallel import local
 from tests.greylag.cli.conftest import made, made_by_greylag
-from tests.greylag.runtime.test_parallel import local
 
 __all__ = ["made", "made_by_greylag"]
 FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(trees=5)"}

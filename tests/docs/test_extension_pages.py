@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from greylag.evaluation import read_run
 from greylag.rankers import RankingModel
-from greylag.trec import read_run
 from tests.docs import DOCS, lay_out, run_page
 from tests.processes import python
 

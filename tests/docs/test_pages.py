@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from greylag import LuceneIndex
-from greylag.adapters import run_to_pyserini
 from greylag.index.lucene.jvm import java_class
+from greylag.passages import run_to_pyserini
 from tests.browser.__main__ import picture
 from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
 
@@ -27,7 +27,7 @@ PAGES = {
     and page.stem not in {"stage", "diversifier", "learner"}  # see test_extension_pages.py
     and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
-ENTRY_POINTS = {f"greylag.{group}" for group in ("stages", "features", "learners", "studies")}
+ENTRY_POINTS = {f"greylag.{group}" for group in ("stages", "features", "fusions", "learners", "studies")}
 INDEX = "how-to/encoder", "how-to/no-judgements", "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
 

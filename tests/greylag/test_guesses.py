@@ -1,6 +1,6 @@
 """First guesses of users of other packages: what can mean one thing only works, and else the error names the call.
 
-Tests `greylag.pipeline`, `greylag.ranking` and `greylag.core.hints`.
+Tests `greylag.base.pipeline`, `greylag.base.ranking` and `greylag.base.core.hints`.
 """
 
 from types import SimpleNamespace
@@ -11,13 +11,13 @@ import pytrec_eval
 
 import greylag
 from greylag import MMR, GeneralRanker, ModelRanker, PositionalIndex, Query, Ranking, Run
-from greylag.core.hints import remedy, shown
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
+from greylag.base.core.hints import remedy, shown
+from greylag.base.pipeline import Source
+from greylag.evaluation.fusion import GivenRun
 from greylag.features import FeatureExtractor, PythonFeature, parse_features
-from greylag.fusion import GivenRun
 from greylag.index.bm25 import PositionalBM25
 from greylag.learning import training_data
-from greylag.pipeline import Source
 from greylag.rankers import RankingModel
 from tests.refusals import refuses
 
@@ -185,5 +185,5 @@ def test_nothing_is_said_of_other_values():
 
 def test_a_searcher_of_pyserini_is_no_step_by_itself():
     searcher = SimpleNamespace(index_dir="index", object=None)
-    with pytest.raises(TypeError, match=r"use greylag.adapters.PyseriniSource\(searcher\)"):
+    with pytest.raises(TypeError, match=r"use greylag.passages.PyseriniSource\(searcher\)"):
         searcher >> GeneralRanker(INDEX)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from greylag import MMR, GeneralRanker, PositionalIndex, Ranking, Run, rerank, train
-from greylag.adapters import run_from_pyserini
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
+from greylag.evaluation import read_run, write_run
 from greylag.features import FeatureExtractor, parse_features
 from greylag.learning import GreedySelection
-from greylag.manifold import ManifoldRanker
-from greylag.rankers import RM3Stage
+from greylag.passages import run_from_pyserini
+from greylag.rankers import ManifoldRanker, RM3Stage
 from greylag.recipes import MRFRecipe, cross_validate
-from greylag.trec import read_run, write_run
 from tests.refusals import refuses
 
 TEXTS = {

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Ranking, Stage
 from greylag.features import PythonFeature, Score
-from greylag.learning import GreedySelection
+from greylag.learning import GreedySelection, Objective
 from greylag.learning.learner import after_each_round
-from greylag.learning.linesearch import Objective
-from greylag.pipeline import Stage
-from greylag.ranking import Ranking
 from greylag.testing import check_feature, check_learner, check_stage
 from tests.greylag.diversity import samples
 

@@ -16,7 +16,7 @@ import yaml
 
 import greylag_papers
 from greylag.evaluation import detectable_difference
-from greylag.evaluation.significance import equivalence_test
+from greylag.evaluation.scoring.significance import equivalence_test
 from greylag_papers.contrasts import contrasts
 from tests.greylag_papers import verdicts as judge
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from greylag import FormatError, ParameterError
-from greylag.errors import CollectionError
+from greylag.base import CollectionError
 from greylag.studies import Context, load
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 from greylag_papers.metzler_2007 import study

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
+from greylag.base.runtime.yaml_text import read_yaml
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
+from greylag.evaluation import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.index.lucene.documents import write_for_anserini
 from greylag.learning.letor import read_features
 from greylag.rankers.model import RankingModel
-from greylag.runtime.yaml_text import read_yaml
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from tests.greylag.learning.samples import row_names
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from contextlib import contextmanager
 
-from greylag.errors import GreylagError
+from greylag.base import GreylagError
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from greylag.base import Ranking
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import analysis
@@ -11,7 +12,6 @@ from greylag.index.lucene.lucene_index import Statistics
 from greylag.index.lucene.open_index import commit_fingerprint
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
-from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"new york w{n % 7} goose w{n % 3} york city w{n % 5} new york" for n in range(20)}
 QUERY = "new york city goose"

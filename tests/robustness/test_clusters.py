@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from greylag.runtime import parallel
-from greylag.runtime.cache import beside
+from greylag.base.runtime import parallel
+from greylag.base.runtime.cache import beside
 from tests.greylag.cli.conftest import DEMO
 from tests.greylag.cli.test_running import INTERRUPTED, start
 from tests.processes import SECONDS
@@ -66,7 +66,7 @@ def one():
 @pytest.fixture
 def written(command, made, tmp_path, monkeypatch):
     """Run a command of `COMMANDS`, and return the content of what it writes."""
-    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("greylag.base.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     monkeypatch.setattr(parallel, "WAITING_SECONDS", 3)
     monkeypatch.chdir(tmp_path)
 

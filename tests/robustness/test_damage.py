@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 
-from greylag.errors import CollectionError, GreylagError
+from greylag.base import CollectionError, GreylagError
+from greylag.base.runtime.files import file_stamp
 from greylag.features import statistics
 from greylag.index import array_folder
 from greylag.index.array_folder import _seal, _unseal
 from greylag.index.export import verify_export
 from greylag.index.tables import DTYPES
-from greylag.runtime.files import file_stamp
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
 STORE = "windows.sqlite"

@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.errors import GreylagError
+from greylag.base import GreylagError, Query, Ranking
+from greylag.base.runtime.files import file_stamp
 from greylag.features import parse_features, statistics
 from greylag.features.extract import FeatureExtractor
+from greylag.features.stage_registry import StageStep
 from greylag.index import array_folder
 from greylag.index.array_folder import _seal, _stamps_of, _unseal
 from greylag.index.expansion import RM3Search
@@ -28,9 +30,6 @@ from greylag.index.lucene import open_index
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Query, Ranking
-from greylag.runtime.files import file_stamp
-from greylag.stages import StageStep
 from tests.processes import python
 
 COUNT = 500

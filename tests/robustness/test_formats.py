@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from greylag.errors import FormatError
+from greylag.base import FormatError
 from tests.robustness.formats import FORMATS
 from tests.robustness.harness import judge, trials
 

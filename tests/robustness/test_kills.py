@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import greylag
-from greylag.runtime.cache import SUFFIX
+from greylag.base.runtime.cache import SUFFIX
 from tests.processes import SECONDS
 
 DEMO = Path(greylag.__file__).parent / "demo"
@@ -54,7 +54,7 @@ QUICK = "rerank"
 
 CODE = """
 import sys
-from greylag.runtime import cache
+from greylag.base.runtime import cache
 from greylag.cli import main
 
 save = cache.WorkLog.save_result

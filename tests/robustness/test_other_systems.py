@@ -18,7 +18,7 @@ LINUX = {
     "socket": {"AF_NETLINK", "AF_PACKET", "AF_VSOCK"},
 }  # fmt: skip
 """Attributes of the standard library that Linux has and macOS has not, by module."""
-GUARDED = {("runtime/folders.py", "os.posix_fadvise"), ("runtime/folders.py", "os.POSIX_FADV_DONTNEED")}
+GUARDED = {("base/runtime/folders.py", "os.posix_fadvise"), ("base/runtime/folders.py", "os.POSIX_FADV_DONTNEED")}
 """Uses that `hasattr` guards."""
 
 

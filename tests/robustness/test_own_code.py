@@ -102,7 +102,9 @@ for path in sorted(Path().glob("*.yaml")):
     settings = load(path)[1]
     print(path.stem, dependencies({}, input_files(settings)))
 """
-IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
+IMPATIENT = (
+    "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
+)
 
 
 def write_signs(folder, *, early=1, late=1):

@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greylag.base import ParameterError, Ranking, Run
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
-from greylag.errors import ParameterError
+from greylag.evaluation import read_run, write_run
 from greylag.features.spec import candidate_pool
 from greylag.learning.letor import read_features, write_features
 from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run
-from greylag.trec import read_run, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
 CLEAN = st.text(

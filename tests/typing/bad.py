@@ -17,11 +17,8 @@ from greylag import (
 )
 from greylag.diversity import CSSVM, DiversityModel, EssentialPages
 from greylag.features import FeatureExtractor, candidate_pool
-from greylag.learning import CoordinateAscent, GreedySelection, training_data
-from greylag.learning.linesearch import Objective
-from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.manifold import ManifoldRanker
-from greylag.rankers import RankingModel
+from greylag.learning import CoordinateAscent, Coulomb, CuttingPlane, GreedySelection, Objective, training_data
+from greylag.rankers import ManifoldRanker, RankingModel
 from greylag.recipes import train_on_data
 
 index = PositionalIndex.from_lucene("index")

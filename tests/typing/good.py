@@ -20,19 +20,23 @@ from greylag import (
     train,
     write_run,
 )
-from greylag.diversity import CSSVM, PRESETS, CandidateMaker, DiversityModel, EssentialPages, SVMDiv, training_examples
+from greylag.base import Pipeline
+from greylag.diversity import CSSVM, PRESETS, CandidateMaker, DiversityModel, EssentialPages, SVMDiv
 from greylag.diversity import train as train_diversity
-from greylag.evaluation import compare_scores
+from greylag.diversity.training import training_examples
+from greylag.evaluation import Evaluation, compare_scores, read_subtopic_qrels
 from greylag.features import FeatureExtractor, candidate_pool
-from greylag.learning import CoordinateAscent, GreedySelection, RankingData, training_data
-from greylag.learning.linesearch import Objective
-from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.manifold import ManifoldRanker
-from greylag.pipeline import Pipeline
-from greylag.rankers import RankingModel
+from greylag.learning import (
+    CoordinateAscent,
+    Coulomb,
+    CuttingPlane,
+    GreedySelection,
+    Objective,
+    RankingData,
+    training_data,
+)
+from greylag.rankers import ManifoldRanker, RankingModel
 from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, cross_validate, train_on_data
-from greylag.reports import Evaluation
-from greylag.trec import read_subtopic_qrels
 
 
 def reverse(ranking: Ranking) -> Ranking:

@@ -20,10 +20,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from greylag import __version__
+from greylag.base import GreylagError, ignore_interrupts, is_interrupt, one_line, visible
 from greylag.cli.terminal import LogLines, prepare_streams
-from greylag.core.tables import visible
-from greylag.errors import GreylagError, one_line
-from greylag.runtime import interrupts
 
 COMMANDS = {
     "index": "Index documents with positions.",
@@ -109,7 +107,7 @@ class _Commands(TyperGroup):
         """Find the command; refuse an unknown one with those that may be meant."""
         if args[0] in COMMANDS:
             return super().resolve_command(ctx, args)
-        from greylag.core.spelling import nearest
+        from greylag.base import nearest
 
         raise _UsageError(f"No such command {args[0]!r}: {nearest(args[0], COMMANDS)}", ctx)
 
@@ -204,12 +202,12 @@ def main() -> None:
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
-        code = INTERRUPTED if interrupts.caused(error) or isinstance(error, typer.Abort) else _code(error)
+        code = INTERRUPTED if is_interrupt(error) or isinstance(error, typer.Abort) else _code(error)
     finally:
-        interrupts.ignore()
+        ignore_interrupts()
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
-        cache = sys.modules.get("greylag.runtime.cache")  # NumPy cannot be imported again where it was interrupted
+        cache = sys.modules.get("greylag.base.runtime.cache")  # NumPy cannot be imported again where it was interrupted
         kept = cache.interruptions if cache else []
         print(visible("; ".join(["greylag: interrupted", *kept])), file=sys.stderr)
     sys.exit(code)
@@ -229,7 +227,7 @@ def _code(error: BaseException) -> int:
     if isinstance(error, OSError):
         subject = error.filename
         if subject is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
-            from greylag.runtime.folders import in_folder
+            from greylag.base import in_folder
 
             _discard_output()
             subject = "output" if in_folder() else "the working folder was removed"

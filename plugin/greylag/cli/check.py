@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import GreylagError, ParameterError
 from greylag.cli.options import Rule, Shared, Topics, check_rules
 from greylag.cli.terminal import write_line
-from greylag.errors import GreylagError, ParameterError
-from greylag.evaluation.agreement import few_names, group_equal, identical
-from greylag.evaluation.submission import DEPTH, Submission, check_submission, known_documents
+from greylag.evaluation import DEPTH, Submission, check_submission, few_names, group_equal, identical, known_documents
 
 _log = logging.getLogger("greylag")
 
@@ -44,7 +43,7 @@ def check(
     check_rules(context, [Rule("--docids", "both say which documents there are", excluded="--index")])
     asked, known = shared.topics(topics), None if docids is None else known_documents(docids)
     if index is not None:
-        from greylag.index.lucene import LuceneIndex
+        from greylag.index import LuceneIndex
 
         known = LuceneIndex(index).known_docids
     refused, found = [], dict[str, Submission]()

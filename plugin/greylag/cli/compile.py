@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import typer
 
+from greylag.base import Query, Ranking, unannounced
 from greylag.cli.terminal import write_line
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import candidate_pool
-from greylag.features.spelling import parse_features
-from greylag.index.positional import PositionalIndex
-from greylag.index.words import CollectionWords
+from greylag.evaluation import scan, scan_features
+from greylag.features import (
+    FeatureExtractor,
+    candidate_pool,
+    find_stage,
+    parse_features,
+    registered_stages,
+    required_parameters,
+    stage_parameters,
+)
+from greylag.index import CollectionWords, PositionalIndex
 from greylag.passages import Reranker
-from greylag.ranking import Query, Ranking
-from greylag.runtime.compilation import unannounced
-from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
-from greylag.trec.scan import scan, scan_features
 
 _TEXTS = {
     "1": "heat flow in a boundary layer of heated air",

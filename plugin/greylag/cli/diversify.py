@@ -10,15 +10,13 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import ParameterError
 from greylag.cli.options import INDEX, VECTORS, Shared
 from greylag.cli.terminal import write_line
-from greylag.diversity.choice import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
-from greylag.errors import ParameterError
-from greylag.features.named_files import STAGE_FILES
-from greylag.index.positional import PositionalIndex
-from greylag.index.vectors.vector_files import open_vectors
-from greylag.stages import StageStep
-from greylag.trec import read_aspects
+from greylag.diversity import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
+from greylag.evaluation import read_aspects
+from greylag.features import STAGE_FILES, StageStep
+from greylag.index import PositionalIndex, open_vectors
 
 _log = logging.getLogger("greylag")
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import ParameterError
 from greylag.cli.terminal import write_line
-from greylag.errors import ParameterError
 
 _JAVA = {"Java", "Pyserini"}  # what only work on Lucene indexes needs
 
@@ -25,8 +25,7 @@ def doctor(
     The last line says whether greylag is ready, or what is missing. The exit code is 1 if a check fails, or if --index
     is given and Java or Pyserini is missing; without an index, neither is needed.
     """
-    from greylag.index.lucene.doctor import diagnose
-    from greylag.index.lucene.open_index import folders
+    from greylag.index import diagnose, folders
 
     for path in index or []:
         if not path.is_dir():

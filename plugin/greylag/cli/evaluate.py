@@ -10,16 +10,21 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from greylag.base import FormatError, ParameterError
 from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
 from greylag.cli.terminal import write_line
-from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.margins import parse_margin
-from greylag.evaluation.significance import Correction, Test
-from greylag.learning.letor import fold_folders, is_feature_file, listed_grades, read_features
-from greylag.reports.comparison import compare
-from greylag.reports.evaluation import FORMS, check_form
-from greylag.reports.names import name_with_baselines, within
-from greylag.trec.runs import RunParts
+from greylag.evaluation import (
+    FORMS,
+    Correction,
+    RunParts,
+    Test,
+    check_form,
+    compare,
+    name_with_baselines,
+    parse_margin,
+    within,
+)
+from greylag.learning import fold_folders, is_feature_file, listed_grades, read_features
 
 _log = logging.getLogger("greylag")
 FAILED = 3
@@ -203,8 +208,7 @@ def evaluate(
         read=lambda path: RunParts(path, shared.topics(only[path]) if path in only else None, lenient=shared.lenient),
     )
     if out_figure is not None and found.significance:
-        from greylag.reports.charts import changes_figure
-        from greylag.reports.figures import write_figure
+        from greylag.evaluation import changes_figure, write_figure
 
         write_figure(out_figure, changes_figure([(found.scores, found.significance)]))
     write_line(found.format(form, per_query=per_query))

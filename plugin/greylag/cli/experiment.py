@@ -10,14 +10,10 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import FormatError, ParameterError, check_choice, visible
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
-from greylag.core.checks import check_choice
-from greylag.core.tables import visible
-from greylag.errors import FormatError, ParameterError
-from greylag.studies.config import shipped_file
-from greylag.studies.runner import STUDY_FORMS, run_study
-from greylag.studies.study import deviations, load
+from greylag.studies import STUDY_FORMS, deviations, load, run_study, shipped_file
 
 _log = logging.getLogger("greylag")
 

@@ -12,24 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import typer
 
+from greylag.base import ParameterError, Ranking, Table, as_text, cite, names_of_others, versions
 from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, LETOR, TOPICS, TRANSFER, Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
-from greylag.core.citations import cite
-from greylag.core.registry import names_of_others
-from greylag.core.tables import Table, as_text
-from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
-from greylag.rankers.explanation import Explanation, explain_documents
-from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking
-from greylag.reports.explanation_tables import (
+from greylag.index import PositionalIndex
+from greylag.rankers import (
+    Explanation,
+    RankingModel,
     comparison_of_documents,
+    explain_documents,
     explanation_dict,
     explanation_result,
     explanation_table,
 )
-from greylag.runtime.software import versions
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
@@ -133,7 +129,7 @@ def explain(
 
 def _general(index: Sequence[Path] | None) -> RankingModel:
     """Return the general model, with the weights of an index if there is one."""
-    from greylag.recipes.general import general_model, general_model_for  # with learning, which no other model needs
+    from greylag.recipes import general_model, general_model_for  # with learning, which no other model needs
 
     return general_model_for(PositionalIndex.from_lucene(index)) if index else general_model()
 
@@ -155,7 +151,7 @@ def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Tabl
 
 def _page(model: Path, ranking: Ranking, explanations: Sequence[Explanation], shown: int | None) -> str:
     """Return the page of a document's score, or of two."""
-    from greylag.reports.report import Section, report_page  # with figures, which text does without
+    from greylag.evaluation import Section, report_page  # with figures, which text does without
 
     first = explanation_result(explanations[0], explanations[1] if len(explanations) > 1 else None, shown)
     parts = [Section(table.caption, "", [table]) for table in _tables(explanations, shown)]

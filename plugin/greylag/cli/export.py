@@ -9,8 +9,7 @@ import typer
 
 from greylag.cli.options import LETOR
 from greylag.cli.terminal import write_line
-from greylag.rankers.export import ENGINES, LIGHTGBM, engine_model
-from greylag.rankers.model import RankingModel
+from greylag.rankers import ENGINES, LIGHTGBM, RankingModel, engine_model
 
 
 def export(

@@ -9,19 +9,14 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import FloatArray, ParameterError, Ranking, parallel_map, parameters, read_call, read_options
+from greylag.cli.feature_options import Features, PoolOption, named_features
 from greylag.cli.model_inputs import seen_topics
-from greylag.cli.options import Features, Index, InputRun, PartText, PoolOption, Shared, Topics, named_features
-from greylag.core.spelling import parameters, read_call, read_options
-from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import unique_features
-from greylag.features.spec import candidate_pool
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.letor import check_qids, write_features
-from greylag.ranking import FloatArray, Ranking
-from greylag.runtime.parallel import parallel_map
-from greylag.trec.parts import Part
+from greylag.cli.options import Index, InputRun, PartText, Shared, Topics
+from greylag.evaluation import Part
+from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, unique_features
+from greylag.index import PositionalIndex
+from greylag.learning import check_qids, write_features
 
 FEATURE_PARAMETERS = parameters(FeatureParameters)
 

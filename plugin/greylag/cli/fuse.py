@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from greylag.base import SEEN, ParameterError, Run, marked, open_atomically, parameters
 from greylag.cli.options import (
     MEASURE,
     NAMED_FILES,
@@ -25,15 +26,20 @@ from greylag.cli.options import (
     parse_measures,
 )
 from greylag.cli.terminal import write_line
-from greylag.core.spelling import parameters
-from greylag.errors import ParameterError
-from greylag.fusion import RRF, CombMNZ, CombSUM, Fusion, cut, parse_fusion
-from greylag.learning.letor import read_scores
-from greylag.ranking import SEEN, Run, marked
-from greylag.reports.names import named_file
-from greylag.runtime.files import open_atomically
-from greylag.trec import write_rankings, write_run
-from greylag.trec.runs import JoinedRuns, RunFile
+from greylag.evaluation import (
+    RRF,
+    CombMNZ,
+    CombSUM,
+    Fusion,
+    JoinedRuns,
+    RunFile,
+    cut,
+    named_file,
+    parse_fusion,
+    write_rankings,
+    write_run,
+)
+from greylag.learning import read_scores
 
 METHODS = {
     "rrf": Kind("sum of reciprocal ranks, 1 / (60 + rank)", parameters(RRF)),
@@ -125,11 +131,10 @@ def fuse(
     made: dict[str, Any] = {"method": (method or "rrf").lower()}
     name, seen = rule.name, ""
     if qrels is not None:
-        from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
-        from greylag.rankers.stages import FusionRanker
-        from greylag.recipes.learned_fusion import learn_fusion
-        from greylag.recipes.union import named_runs
-        from greylag.reports import Evaluation
+        from greylag.evaluation import Evaluation
+        from greylag.learning import Objective  # as all that learns, slow to import
+        from greylag.rankers import FusionRanker
+        from greylag.recipes import learn_fusion, named_runs
 
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
         # Short names if they tell the runs apart, longer ones if not.

@@ -9,15 +9,11 @@ from typing import Annotated, Literal
 import typer
 from joblib import effective_n_jobs
 
-from greylag.adapters.ir_datasets import write_documents
+from greylag.base import ParameterError, scratch_folder
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
-from greylag.errors import ParameterError
-from greylag.index.languages import ENGLISH, language_code
-from greylag.index.lucene.build import build_index
-from greylag.index.lucene.documents import stamp_documents
-from greylag.index.positional import PositionalIndex
-from greylag.runtime.folders import scratch_folder
+from greylag.index import ENGLISH, PositionalIndex, build_index, language_code, stamp_documents
+from greylag.passages import write_documents
 
 
 def index(

@@ -8,15 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greylag.errors import ModelError
-from greylag.features.named_files import is_model_file
-from greylag.learning.model_files import LIGHTGBM, read_content
-from greylag.ranking import SEEN, marked
-from greylag.trec.runs import run_tag
+from greylag.base import SEEN, ModelError, marked
+from greylag.evaluation import run_tag
+from greylag.features import is_model_file
+from greylag.learning import LIGHTGBM, read_content
 
 if TYPE_CHECKING:
-    from greylag.diversity.model import DiversityModel
-    from greylag.rankers.model import RankingModel
+    from greylag.diversity import DiversityModel
+    from greylag.rankers import RankingModel
 
     Model = RankingModel | DiversityModel
 _log = logging.getLogger("greylag")
@@ -24,7 +23,7 @@ _log = logging.getLogger("greylag")
 
 def load_model(path: Path) -> Model:
     """Load a model of any kind."""
-    from greylag.rankers.model import RankingModel
+    from greylag.rankers import RankingModel
 
     if not path.exists() and (kind := model_kind(str(path))):
         raise ModelError(
@@ -33,7 +32,7 @@ def load_model(path: Path) -> Model:
     content = read_content(path)  # once: it may be a pipe
     if content.get("kind") in (RankingModel.kind, LIGHTGBM):
         return RankingModel.of_content(path, content)
-    from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kind does not need
+    from greylag.diversity import DiversityModel  # imports SciPy, which the other kind does not need
 
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)
@@ -42,8 +41,8 @@ def load_model(path: Path) -> Model:
 
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
-    from greylag.diversity.recipe import DIVERSITY_MODELS  # slow to import, for errors alone
-    from greylag.recipes.spelling import RANKERS
+    from greylag.diversity import DIVERSITY_MODELS  # slow to import, for errors alone
+    from greylag.recipes import RANKERS
 
     name = spelling.partition("(")[0].strip()
     return name if name in RANKERS or name in DIVERSITY_MODELS else None

@@ -12,20 +12,20 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from greylag.core.spelling import GUESSES, Parameter, close, spell
-from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.measures import Measure
-from greylag.evaluation.measures import parse_measures as measures_of
-from greylag.features.feature import Feature
-from greylag.features.named_files import FEATURE_FILES
-from greylag.features.spec import Pool
-from greylag.features.spelling import parse_features
-from greylag.ranking import Run
-from greylag.reports.names import Naming, named_file
-from greylag.runtime.inputs import Names
-from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
-from greylag.trec.qrels import join_qrels
-from greylag.trec.runs import RunFile
+from greylag.base import GUESSES, FormatError, Names, Parameter, ParameterError, Run, close, spell
+from greylag.evaluation import (
+    Measure,
+    Naming,
+    Qrels,
+    RunFile,
+    SubtopicQrels,
+    join_qrels,
+    named_file,
+    open_run,
+    read_run,
+    read_subtopic_qrels,
+)
+from greylag.evaluation import parse_measures as measures_of
 
 SPELLING = "NAME(OPTION=VALUE,...)"
 """The metavar of an option that takes a spelling."""
@@ -51,7 +51,7 @@ class Shared:
         """The fields of the metadata file; None without one."""
         if self.metadata_file is None:
             return None
-        from greylag.reports.provenance import read_given
+        from greylag.evaluation import read_given
 
         return read_given(self.metadata_file)
 
@@ -59,13 +59,13 @@ class Shared:
         """Make ir_metadata for a run that a step makes of runs with the tags `before`; None without --metadata."""
         if self.described is None:
             return None
-        from greylag.reports.provenance import run_metadata
+        from greylag.evaluation import run_metadata
 
         return run_metadata([*({"name": tag} for tag in before), step], self.described)
 
     def topics(self, path: Path) -> dict[str, str]:
         """Read query texts by qid, of a file or name."""
-        from greylag.adapters import named_topics
+        from greylag.passages import named_topics
 
         return named_topics(path, field=self.field, lenient=self.lenient)
 
@@ -79,7 +79,7 @@ class Shared:
 
     def qrels(self, path: Path | Sequence[Path], run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
         """Read judgements of files or names, of given topics alone, or of at least one of a run's queries."""
-        from greylag.adapters import named_qrels
+        from greylag.passages import named_qrels
 
         paths = [path] if isinstance(path, Path) else path
         path, every = paths[0], {str(one): named_qrels(one, lenient=self.lenient) for one in paths}
@@ -91,7 +91,7 @@ class Shared:
 
     def subtopic_qrels(self, path: Path) -> SubtopicQrels:
         """Read judgements by subtopic, of a file or of ``irds:NAME``."""
-        from greylag.adapters import subtopic_qrels_from_ir_datasets
+        from greylag.passages import subtopic_qrels_from_ir_datasets
 
         if str(path).startswith("irds:") and not path.exists():
             return subtopic_qrels_from_ir_datasets(str(path))
@@ -112,7 +112,7 @@ class Shared:
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:
     # When the option is read, so that the folders of prebuilt names are inputs of the command, too.
-    from greylag.index.lucene.open_index import folders
+    from greylag.index import folders
 
     return paths and [*folders(paths, positions=True)]
 
@@ -163,27 +163,8 @@ PartText = Annotated[
         help="Only a part of the topics, such as 3/16. cat joins the outputs of all parts to the whole.",
     ),
 ]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--features",
-        help="Comma-separated features, besides those of a --pool: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE.",
-    ),
-    FEATURE_FILES,
-]
-PoolOption = Annotated[
-    Pool | None,
-    typer.Option(
-        "--pool", help="Pool of features to add: those of sequential dependence, of full dependence, or both."
-    ),
-]
 LETOR = "LETOR text (topics, documents, features and grades)"
 """Of the option ``--letor``, in several commands."""
-
-
-def named_features(texts: Sequence[str] | None) -> tuple[Feature, ...]:
-    """Parse the features of ``--features``; none without the option."""
-    return () if texts is None else parse_features(",".join(texts))
 
 
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
@@ -264,7 +245,7 @@ def help_of(kinds: Mapping[str, Any]) -> Callable[[typer.Context, typer.Callback
 
 def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     """Return what works in place of an option that a command lacks, such as --k1; None if nothing is alike."""
-    from greylag.stages import registered_stages  # as few calls are wrong
+    from greylag.features import registered_stages  # as few calls are wrong
 
     name, known = option.strip("-").replace("-", "_"), list(parameters)
     for ours in (name, *GUESSES.get(name, ())):

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import write_text
 from greylag.cli.options import Runs, Shared, Teams, TheNames
 from greylag.cli.terminal import write_line
-from greylag.evaluation.pooling import pool_runs
-from greylag.reports.names import name_files
-from greylag.runtime.files import write_text
-from greylag.trec.runs import RunParts
+from greylag.evaluation import RunParts, name_files, pool_runs
 
 
 def pool(

@@ -13,20 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage
 from greylag.cli.options import Shared
-from greylag.errors import FormatError, ModelError, ParameterError
-from greylag.index.positional import PositionalIndex
-from greylag.index.vectors.dense import ArrayVectors
-from greylag.index.vectors.vector_files import open_vectors, read_vectors
-from greylag.pipeline import Stage
-from greylag.ranking import SEEN, Ranking, Run
-from greylag.stages import StageStep, find_stage, registered_stages, required_parameters
-from greylag.trec.parts import Part
-from greylag.trec.runs import JoinedRuns, RunFile
+from greylag.evaluation import JoinedRuns, Part, RunFile
+from greylag.features import StageStep, find_stage, registered_stages, required_parameters
+from greylag.index import ArrayVectors, PositionalIndex, open_vectors, read_vectors
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
-    from greylag.rankers.model import RankingModel
+    from greylag.rankers import RankingModel
 FirstStage = tuple[Run | RunFile | JoinedRuns, list[str]]
 """The rankings to start from, and the tags of the runs that they were made of."""
 _log = logging.getLogger("greylag")
@@ -58,7 +53,7 @@ def stages_of(
 
 def over_columns(model: Any, path: Path) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
-    from greylag.learning.letor import listed_run, read_features, warn_of_order
+    from greylag.learning import listed_run, read_features, warn_of_order
 
     data = read_features(path)
     warn_of_order(path, data)

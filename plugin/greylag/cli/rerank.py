@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from greylag.base import Names, ParameterError, Pipeline, Run, marked, open_atomically, parallel_map, visible
 from greylag.cli.model_inputs import load_model, model_kind, seen_topics
 from greylag.cli.options import (
     INDEX,
@@ -24,20 +25,9 @@ from greylag.cli.options import (
     check_rules,
 )
 from greylag.cli.ranking_inputs import first_rankings, open_embeddings, over_columns, read_files, stages_of
-from greylag.core.tables import visible
-from greylag.errors import ParameterError
-from greylag.features.named_files import STAGE_FILES
-from greylag.index.positional import PositionalIndex
-from greylag.index.vectors.dense import ArrayVectors
-from greylag.pipeline import Pipeline
-from greylag.ranking import Run, marked
-from greylag.reports.names import named_file
-from greylag.runtime.files import open_atomically
-from greylag.runtime.inputs import Names
-from greylag.runtime.parallel import parallel_map
-from greylag.stages import StageStep, registered_stages
-from greylag.trec import write_rankings
-from greylag.trec.parts import Part
+from greylag.evaluation import Part, named_file, write_rankings
+from greylag.features import STAGE_FILES, StageStep, registered_stages
+from greylag.index import ArrayVectors, PositionalIndex
 
 OF_HYBRID = "topics are ranked by the general model over --index and the cosines of both files of vectors"
 RULES = [
@@ -149,7 +139,7 @@ def rerank(
     queries: Any = None if embeddings is None else embeddings.queries
     hybrid = [] if queries is None else ["hybrid"]
     if hybrid:
-        from greylag.recipes.hybrid import HybridSearch
+        from greylag.recipes import HybridSearch
 
         calls.insert(0, HybridSearch(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings)).extend)
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
@@ -177,7 +167,7 @@ def rerank(
     step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(before)}
     metadata = shared.metadata(step, before)
     if fused:
-        from greylag.rankers.stages import FusionRanker
+        from greylag.rankers import FusionRanker
 
         calls.insert(0, FusionRanker(learned))
     pipeline: Pipeline[Any] = Pipeline(tuple(calls))

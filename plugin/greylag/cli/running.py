@@ -16,10 +16,8 @@ from typing import Any, get_type_hints
 
 import typer
 
+from greylag.base import DependencyError, ParameterError, file_stamp, named_files, record_files
 from greylag.cli.options import Shared
-from greylag.errors import DependencyError, ParameterError
-from greylag.runtime.files import file_stamp
-from greylag.runtime.inputs import named_files, record_files
 
 OUTPUTS = ("out", "out_run", "out_model", "out_figure")
 """The parameters of commands that name a file or folder to write."""
@@ -83,7 +81,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
 
 def input_files(command: Callable[..., None], values: Mapping[str, Any], shared: Shared) -> list[Path]:
     """List the files that a command reads, by the types of its options, and those that models among them name."""
-    from greylag.features.named_files import followed
+    from greylag.features import followed
 
     hints = get_type_hints(command, include_extras=True)
     read = {name: value for name, value in values.items() if name not in OUTPUTS}
@@ -94,8 +92,7 @@ def input_files(command: Callable[..., None], values: Mapping[str, Any], shared:
 @contextmanager
 def resumed(name: str, shared: Shared, values: Mapping[str, Any]) -> Iterator[None]:
     """Keep finished work beside the output of a command, and go on from what was kept."""
-    from greylag.runtime.cache import beside, resuming
-    from greylag.runtime.files import is_file
+    from greylag.base import beside, is_file, resuming
 
     out, digest = values["out"], dependencies(name, shared, values)
     # There is no keeping beside a pipe or device, nor for an input that a second process could not read again.
@@ -114,7 +111,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
         return None
 
     def digest() -> str:
-        from greylag.runtime.software import code, versions
+        from greylag.base import code, versions
 
         # Not the number of workers, nor where they are: results do not depend on them.
         content = [name, shared.field, shared.lenient, values, stamps, code(), versions()]

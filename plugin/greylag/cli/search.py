@@ -8,17 +8,10 @@ from typing import Annotated
 
 import typer
 
+from greylag.base import Run, parameters
 from greylag.cli.options import SEARCHED_INDEX, SPELLING, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
-from greylag.core.spelling import parameters
-from greylag.fusion import PooledSources
-from greylag.index.expansion import RM3Search
-from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.open_index import folders
-from greylag.index.searches import EXPANSIONS, MODELS, Search
-from greylag.ranking import Run
-from greylag.trec import write_rankings
-from greylag.trec.parts import Part
-from greylag.trec.runs import tell_empty
+from greylag.evaluation import Part, PooledSources, tell_empty, write_rankings
+from greylag.index import EXPANSIONS, MODELS, LuceneIndex, RM3Search, Search, folders
 
 SEARCH_KINDS = {
     **{name: Kind(f"search by {name}", parameters(kind, "k")) for name, kind in MODELS.items()},

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from greylag.core.tables import visible
+from greylag.base import visible
 
 
 @contextmanager

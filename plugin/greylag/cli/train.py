@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from greylag.base import Names, ParameterError, marked, nearest, read_call
+from greylag.cli.feature_options import Features, PoolOption, named_features
 from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import (
     INDEX,
@@ -16,32 +18,22 @@ from greylag.cli.options import (
     MEASURE,
     SPELLING,
     TOPICS,
-    Features,
     MeasureName,
-    PoolOption,
     Rule,
     Shared,
     check_rules,
     given_options,
     help_of,
-    named_features,
     parse_measures,
 )
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.cli.train_diversifier import train_diversifier
 from greylag.cli.training_inputs import from_index, from_letor, from_runs, propose_measure, recipe_of_folds
-from greylag.core.spelling import nearest, read_call
-from greylag.diversity.recipe import DIVERSITY_MODELS, diversity_files
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import read_folds
-from greylag.ranking import marked
-from greylag.recipes.spelling import RANKERS, TUNED, model_files, spelt_learner, spelt_model
-from greylag.recipes.training import TrainingResult, train_on_letor
-from greylag.recipes.training import train as train_by
-from greylag.reports import Evaluation
-from greylag.runtime.inputs import Names
-from greylag.trec import write_run
+from greylag.diversity import DIVERSITY_MODELS, diversity_files
+from greylag.evaluation import Evaluation, read_folds, write_run
+from greylag.recipes import RANKERS, TUNED, TrainingResult, model_files, spelt_learner, spelt_model, train_on_letor
+from greylag.recipes import train as train_by
 
 MODELS: Mapping[str, Any] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(

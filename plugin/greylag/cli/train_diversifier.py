@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from greylag.base import ParameterError, Value, marked
 from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
-from greylag.core.spelling import Value
-from greylag.diversity.recipe import spelt_diversity, train_to_diversify
-from greylag.errors import ParameterError
-from greylag.evaluation import compare_scores
-from greylag.features.feature import Feature
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import marked
-from greylag.reports import Evaluation
-from greylag.trec import write_run
-from greylag.trec.texts import read_fields
+from greylag.diversity import spelt_diversity, train_to_diversify
+from greylag.evaluation import Evaluation, compare_scores, read_fields, write_run
+from greylag.features import Feature
+from greylag.index import PositionalIndex
 
 
 def train_diversifier(

@@ -6,27 +6,35 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from greylag.base import FormatError, ParameterError, Run, naming
 from greylag.cli.options import Shared
 from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
-from greylag.core.checks import naming
-from greylag.errors import FormatError, ParameterError
-from greylag.features.column import Column
-from greylag.features.feature import Feature
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import RankingData
-from greylag.learning.extraction import judged_topics
-from greylag.learning.learner import Learner
-from greylag.learning.letor import listed_grades, listed_run, read_features, warn_of_order
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
-from greylag.rankers.model import span
-from greylag.ranking import Run
-from greylag.recipes.index_free import ColumnRecipe, IndexFreeRecipe, with_relevant, with_runs
-from greylag.recipes.lambdamart import LambdaMART
-from greylag.recipes.recipe import Recipe
-from greylag.recipes.training import MAX_TOPICS, sample_topics
-from greylag.trec import Qrels
+from greylag.evaluation import Qrels
+from greylag.features import Column, Feature
+from greylag.index import PositionalIndex
+from greylag.learning import (
+    Learner,
+    MMRPreselection,
+    Objective,
+    RankingData,
+    judged_topics,
+    listed_grades,
+    listed_run,
+    read_features,
+    warn_of_order,
+)
+from greylag.rankers import span
+from greylag.recipes import (
+    MAX_TOPICS,
+    ColumnRecipe,
+    IndexFreeRecipe,
+    LambdaMART,
+    Recipe,
+    sample_topics,
+    with_relevant,
+    with_runs,
+)
 
 Inputs = tuple[Run, Qrels, PositionalIndex | None, Recipe]
 """The first stage, judgements, index and recipe, as `greylag.train` takes them."""

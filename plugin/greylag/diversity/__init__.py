@@ -1,7 +1,7 @@
 """Diversification: stages that pick documents greedily, and SVM-div with the tools to train it.
 
 A file per method, with its gain, its stage and the paper's formula. Ties go to the better rank of the stage before.
-Training asks for thousands of sets, so `coverage` has the loop of `greylag.greedy` compiled.
+Training asks for thousands of sets, so `coverage` has the loop of `greylag.base.greedy` compiled.
 """
 
 import lazy_loader as _lazy

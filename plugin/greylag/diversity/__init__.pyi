@@ -1,6 +1,5 @@
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
-from .choice import DiversifierChoice as DiversifierChoice
 from .choice import choose_diversifier as choose_diversifier
 from .coverage import Coverage as Coverage
 from .coverage import subtopic_gain as subtopic_gain
@@ -19,17 +18,26 @@ from .msd import MSD as MSD
 from .near_duplicates import NearDuplicates as NearDuplicates
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
-from .recipe import DiversityRecipe as DiversityRecipe
 from .recipe import fit_svmdiv as fit_svmdiv
-from .recipe import parse_diversity as parse_diversity
-from .recipe import train_to_diversify as train_to_diversify
 from .stage import DiversityStage as DiversityStage
-from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
 from .training import C_GRID as C_GRID
 from .training import DiversityLearner as DiversityLearner
-from .training import FittedDiversity as FittedDiversity
 from .training import train as train
-from .training import training_examples as training_examples
+from .vector_gain import CosineGain as CosineGain
+from .vector_gain import VectorGain as VectorGain
+from .vector_gain import VectorStage as VectorStage
 from .xquad import XQuAD as XQuAD
+
+# isort: split
+# Between wings, not public:
+from .choice import LEARNED_FEATURES as LEARNED_FEATURES
+from .choice import NONE as NONE
+from .choice import DiversifierChoice as DiversifierChoice
+from .choice import is_learned as is_learned
+from .recipe import DIVERSITY_MODELS as DIVERSITY_MODELS
+from .recipe import diversity_files as diversity_files
+from .recipe import spelt_diversity as spelt_diversity
+from .recipe import train_to_diversify as train_to_diversify
+from .training import Example as Example

@@ -8,15 +8,11 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.core.checks import check_sequences
-from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking, Run
-from greylag.trec.texts import AspectScores, read_aspects
+from greylag.base import BoolArray, FloatArray, ParameterError, Ranking, Run, check_sequences, report_missing
+from greylag.diversity.stage import DiversityStage
+from greylag.evaluation import AspectScores, read_aspects
+from greylag.features import FeatureExtractor, FeatureSpec
+from greylag.index import PositionalIndex
 
 Aspects = Mapping[str, Sequence[str]] | AspectScores | Sequence[Run] | Callable[[Ranking], Any]
 """Texts of aspects by qid; scores by qid, aspect and docid; a run for each aspect; or a function from the candidates to
@@ -26,7 +22,7 @@ Scale = Literal["none", "max", "sigmoid"]
 
 
 @dataclass(frozen=True)
-class AspectStage(GreedyStage):
+class AspectStage(DiversityStage):
     """A greedy stage that diversifies by the given aspects of a query."""
 
     needs = frozenset({"aspects"})
@@ -102,7 +98,7 @@ def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking
     """Look up the scores of each aspect, NaN where there is none; documents without any score are reported."""
     lost = [docid for docid in candidates.docids if not any(docid in scores for scores in by_aspect.values())]
     consequence = "they are relevant to none"
-    missing_documents.report(consequence, candidates.qid, lost, len(candidates), what="without a score of an aspect")
+    report_missing(consequence, candidates.qid, lost, len(candidates), what="without a score of an aspect")
     return [[scores.get(docid, np.nan) for docid in candidates.docids] for scores in by_aspect.values()]
 
 

@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.core.checks import check_counts
+from greylag.base import FloatArray, IntArray, ParameterError, Ranking, check_counts, rebuilt, unit_range
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures
-from greylag.errors import ParameterError
-from greylag.features.evidence import ReciprocalRank
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spelling import parse_feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
-from greylag.runtime.parallel import rebuilt
+from greylag.features import FeatureExtractor, FeatureParameters, ReciprocalRank, parse_feature
+from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)

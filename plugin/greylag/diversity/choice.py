@@ -10,21 +10,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.core.guidance import guided
-from greylag.core.tables import aligned, html_text
+from greylag.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ParameterError,
+    Ranking,
+    Run,
+    aligned,
+    as_run,
+    guided,
+    html_text,
+)
 from greylag.diversity.recipe import diversify_by_fold, parse_diversity
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
-from greylag.evaluation.measures import Measure, parse_measure
-from greylag.evaluation.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.scores import Scores, score_subtopics
-from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare_scores
-from greylag.index.positional import PositionalIndex
-from greylag.index.vectors import Vectors
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run, as_run
-from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
-from greylag.trec import SubtopicQrels
+from greylag.evaluation import (
+    DIFFERENCE_DECIMALS,
+    SIGNIFICANCE_LEVEL,
+    BestOfMany,
+    Comparison,
+    Measure,
+    Rule,
+    Scores,
+    Significance,
+    SubtopicQrels,
+    best_of_many,
+    compare_scores,
+    first_best,
+    parse_measure,
+    score_subtopics,
+    split_folds,
+)
+from greylag.features import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
+from greylag.index import PositionalIndex, Vectors
 
 TRIED_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, CHOSEN = "none", "chosen in training"

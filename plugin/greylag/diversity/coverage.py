@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
-from greylag.evaluation.subtopics import Subtopics, covered_columns
-from greylag.greedy import TIE_TOLERANCE
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
-from greylag.runtime.compilation import compiled
+from greylag.base import TIE_TOLERANCE, FloatArray, IntArray, ParameterError, Ranking, compiled
+from greylag.diversity.stage import DiversityStage
+from greylag.evaluation import Subtopics, covered_columns
+from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)
-class Coverage(GreedyStage):
+class Coverage(DiversityStage):
     """Pick the documents with the most distinct words that no picked document contains.
 
     Parameters

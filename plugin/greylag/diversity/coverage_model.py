@@ -9,7 +9,7 @@ whether phi_l sees D_l alone or, as the examples of Table 2 allow, all of D_1, .
                  sum of psi(d, x) over d in y)                                                      (eq. 4)
 
 with psi the optional features of single documents, which let relevance and diversity be learned together. Psi counts
-words, hundreds of them, so that small C already fit closely: C in `greylag.learning.structured.CuttingPlane` weighs the
+words, hundreds of them, so that small C already fit closely: C in `greylag.learning.CuttingPlane` weighs the
 mean loss, in [0, 1], against ||w||² / 2, where w is the worth of one word. If each Psi were divided by n, the same
 weights would need C n². `greylag.diversity.candidates` makes the candidates of a query from a ranking.
 
@@ -29,12 +29,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.core.checks import check_choice, check_counts
+from greylag.base import FloatArray, IntArray, ModelError, ParameterError, check_choice, check_counts, compiled
 from greylag.diversity.coverage import CoverageGain, subtopic_gain
-from greylag.errors import ModelError, ParameterError
-from greylag.evaluation.subtopics import Subtopics
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.compilation import compiled
+from greylag.evaluation import Subtopics
 
 TEXT_CRITERIA = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
 Levels = Literal["own", "all"]
@@ -180,7 +177,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CoverageModel:
-    """SVM-div as a `greylag.learning.structured.StructuredModel`, from candidates to sets of k; truths are `Subtopics`.
+    """SVM-div as a `greylag.learning.StructuredModel`, from candidates to sets of k; truths are `Subtopics`.
 
     An output holds the numbers of the picked candidates in the order of picking; all if there are fewer than k.
     """

@@ -7,9 +7,9 @@ from math import sqrt
 
 import numpy as np
 
+from greylag.base import FloatArray
 from greylag.diversity.vector_gain import VectorGain, VectorStage
-from greylag.index.vectors.protocol import Matrix
-from greylag.ranking import FloatArray
+from greylag.index import Matrix
 
 _DEPENDENT = 1e-6  # the residual up to which a vector counts as a combination of the picks'
 

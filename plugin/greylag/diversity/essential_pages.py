@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.stage import GreedyStage
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.base import FloatArray, Ranking
+from greylag.diversity.stage import DiversityStage
+from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)
-class EssentialPages(GreedyStage):
+class EssentialPages(DiversityStage):
     """Pick documents that best cover words: frequent in the document, rare among the candidates.
 
     The picked set maximises the sum over words v of max over picked d of C(v, d), with

@@ -8,19 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_fractions
-from greylag.core.hints import shown
-from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
-from greylag.trec import read_groups
+from greylag.base import FloatArray, IntArray, ParameterError, Ranking, check_counts, check_fractions, shown, unit_range
+from greylag.diversity.stage import DiversityStage
+from greylag.evaluation import read_groups
 
 Groups = Mapping[str, str] | Callable[[str], str | None]
 """The group of a document: a mapping from docids, or a function. None, or no entry, is a group of its own."""
 
 
 @dataclass(frozen=True)
-class GroupLimit(GreedyStage):
+class GroupLimit(DiversityStage):
     """Pick documents by their scores, where those beyond the first of a group count less.
 
     Each pick maximises

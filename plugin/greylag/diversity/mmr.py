@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.core.guidance import guided
+from greylag.base import guided
 from greylag.diversity.vector_gain import CosineGain, VectorStage
 
 
@@ -38,14 +38,14 @@ class MMR(VectorStage):
     index : PositionalIndex, optional
         The collection, for its TF-IDF vectors. Give it or `vectors`.
     vectors : Vectors, optional
-        Other vectors, such as `greylag.index.vectors.ArrayVectors`. A document without a vector keeps its rank.
+        Other vectors, such as `greylag.index.ArrayVectors`. A document without a vector keeps its rank.
     latent : bool, default False
-        Whether the index's vectors are `greylag.index.vectors.LatentVectors` instead of TF-IDF.
+        Whether the index's vectors are `greylag.index.LatentVectors` instead of TF-IDF.
     relevance_weight : float in [0, 1], default 0.7
         1 keeps the incoming order; 0 is novelty alone, after the top document.
     scale : {"range", "none"}, default "range"
-        "range" maps the candidates' scores linearly to [0, 1] (all to 0 if they are equal); "none" takes scores as they
-        are, such as cosines of the query and documents, whose range over few candidates says little.
+        "range" maps the candidates' scores linearly to [0, 1] (all to 0.5 if they are equal); "none" takes scores as
+        they are, such as cosines of the query and documents, whose range over few candidates says little.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.core.tables import html_text
+from greylag.base import ModelError, ParameterError, html_text
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
-from greylag.errors import ModelError, ParameterError
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.model_files import Provenance, SavedModel, check_collection
+from greylag.features import FeatureParameters
+from greylag.index import PositionalIndex
+from greylag.learning import Provenance, SavedModel, check_collection
 
 
 class _Layout(TypedDict):

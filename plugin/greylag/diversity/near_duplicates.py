@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_fractions
+from greylag.base import BoolArray, IntArray, ParameterError, Ranking, check_counts, check_fractions, unit_range
 from greylag.diversity.group_limit import GroupGain
 from greylag.diversity.sparse_cosines import cosines_by_row
-from greylag.diversity.stage import GreedyStage
+from greylag.diversity.stage import DiversityStage
 from greylag.diversity.vector_gain import exact_rows
-from greylag.errors import ParameterError
-from greylag.index.tables import drop_empty_columns
-from greylag.index.vectors.protocol import Vectors, vectors_of
-from greylag.index.vectors.vector_files import open_vectors
-from greylag.ranking import BoolArray, IntArray, Ranking, unit_range
+from greylag.index import Vectors, drop_empty_columns, open_vectors, vectors_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 _OF_NGRAMS, _OF_COSINES = 0.8, 0.95
 _ROUNDING = 1e-7  # of cosines; those of equal vectors are 1 to within this
 
 
 @dataclass(frozen=True)
-class NearDuplicates(GreedyStage):
+class NearDuplicates(DiversityStage):
     """Pick documents by their scores, and near-duplicates of a better-ranked one after all others.
 
     Two documents are near-duplicates if their similarity is at least `threshold`: of their sets A and B of word

@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from greylag.base import FloatArray, Ranking
 from greylag.diversity.aspects import AspectStage
-from greylag.ranking import FloatArray, Ranking
 
 
 @dataclass(frozen=True)

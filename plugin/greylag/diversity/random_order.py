@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.core.checks import check_non_negative
-from greylag.diversity.stage import GreedyStage
-from greylag.greedy import ModularGain
-from greylag.ranking import Ranking
+from greylag.base import ModularGain, Ranking, check_non_negative
+from greylag.diversity.stage import DiversityStage
 
 
 @dataclass(frozen=True)
-class RandomOrder(GreedyStage):
+class RandomOrder(DiversityStage):
     """Pick documents at random; the order depends only on the seed and the qid.
 
     Parameters

@@ -10,10 +10,23 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from greylag.core.checks import check_choice
-from greylag.core.hints import shown
-from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options
+from greylag.base import (
+    Parameter,
+    ParameterError,
+    Ranking,
+    Run,
+    Value,
+    as_run,
+    check_choice,
+    entry_files,
+    load_entry,
+    nearest,
+    parameters,
+    read_call,
+    read_options,
+    registered,
+    shown,
+)
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
 from greylag.diversity.mmr import MMR
@@ -29,15 +42,9 @@ from greylag.diversity.training import (
     train,
     training_examples,
 )
-from greylag.errors import ParameterError
-from greylag.evaluation import Scores
-from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
-from greylag.evaluation.scores import score_subtopics
-from greylag.index.positional import PositionalIndex
-from greylag.learning.structured.cutting_plane import CuttingPlane
-from greylag.ranking import Ranking, Run, as_run
-from greylag.runtime.software import entry_files
-from greylag.trec import SubtopicQrels
+from greylag.evaluation import Scores, SubtopicQrels, fit_by_fold, rerank_by_fold, score_subtopics, split_folds
+from greylag.index import PositionalIndex
+from greylag.learning import CuttingPlane
 
 RANDOM_ORDERS = 20
 """The number of random orders whose mean scores stand for chance."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.index.tables import drop_empty_columns
-from greylag.ranking import FloatArray
+from greylag.base import FloatArray
+from greylag.index import drop_empty_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -1,24 +1,32 @@
-"""The base classes of diversification stages."""
+"""The base class of diversifiers: candidates, greedy picks by a gain, and documents that a stage does not know."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_fractions
-from greylag.greedy import Gain, greedy_path, greedy_picks
-from greylag.pipeline import Stage
-from greylag.ranking import BoolArray, Ranking, unit_range
+from greylag.base import (
+    BoolArray,
+    Gain,
+    Ranking,
+    Stage,
+    check_counts,
+    check_fractions,
+    greedy_path,
+    greedy_picks,
+    unit_range,
+)
 
 
 @dataclass(frozen=True)
-class DiversityStage(Stage, ABC):
-    """A stage that moves `k` of the top `depth` documents to the front.
+class DiversityStage(Stage):
+    """A stage that greedily moves `k` of the top `depth` documents to the front.
 
-    It does so as if unknown documents, those that `knows` denies, were not there. They keep their ranks.
+    Subclasses are frozen dataclasses that define `gain`, or `diversify` and `scored` in its place. Each pick is the
+    candidate of the highest gain, given the picks before it; ties go to the better rank. Unknown documents, those that
+    `knows` denies, keep their ranks, and the others are ranked as if they were not there.
 
     Parameters
     ----------
@@ -62,32 +70,12 @@ class DiversityStage(Stage, ABC):
         # The best is a candidate, though equal scores are all scaled to 0.5.
         return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
-    def scored(self, ranking: Ranking) -> Ranking:
-        """Return the top `depth` documents, as ranked."""
-        return self(ranking).head(self.depth)
-
-    @abstractmethod
-    def diversify(self, ranking: Ranking) -> Ranking:
-        """Rerank the documents of one query, all of which are known."""
-
-    def move_picks(self, ranking: Ranking, gain: Gain) -> Ranking:
-        """Permute a ranking: the greedy picks, then all other documents in their original order.
-
-        Scores are n, n - 1, ..., 1. Ties go to the better rank.
-        """
-        return ranking.first(greedy_picks(gain, self.k, len(self.candidates(ranking))))
-
-
-@dataclass(frozen=True)
-class GreedyStage(DiversityStage):
-    """A stage that picks documents greedily; subclasses are frozen dataclasses that define the gain."""
-
-    @abstractmethod
     def gain(self, candidates: Ranking) -> Gain:
         """Return the gain over the candidates, none of which is picked yet."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither gain nor diversify and scored")
 
     def diversify(self, ranking: Ranking) -> Ranking:
-        """Pick `k` of the top `depth` documents."""
+        """Pick `k` of the top `depth` documents, all of which are known."""
         return self.move_picks(ranking, self.gain(self.candidates(ranking)))
 
     def scored(self, ranking: Ranking) -> Ranking:
@@ -98,3 +86,10 @@ class GreedyStage(DiversityStage):
         # By rank first, so that `Ranking.sort`, which is stable, breaks ties of the gain in the incoming order.
         order = np.argsort(picked)
         return Ranking.sort(ranking.qid, ranking.query, [ranking.docids[i] for i in picked[order]], gains[order])
+
+    def move_picks(self, ranking: Ranking, gain: Gain) -> Ranking:
+        """Permute a ranking: the greedy picks, then all other documents in their original order.
+
+        Scores are n, n - 1, ..., 1. Ties go to the better rank.
+        """
+        return ranking.first(greedy_picks(gain, self.k, len(self.candidates(ranking))))

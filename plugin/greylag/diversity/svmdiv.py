@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from greylag.base import ModelError, Ranking
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import DiversityStage, GreedyStage
-from greylag.errors import ModelError
-from greylag.features.spelling import parse_feature
-from greylag.fusion import RRF
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
-from greylag.trec.texts import read_fields
+from greylag.diversity.stage import DiversityStage
+from greylag.evaluation import RRF, read_fields
+from greylag.features import parse_feature
+from greylag.index import PositionalIndex
 
 _log = logging.getLogger("greylag")
 
@@ -56,7 +54,7 @@ class _LearnedStage(DiversityStage):
 
 
 @dataclass(frozen=True)
-class SVMDiv(_LearnedStage, GreedyStage):
+class SVMDiv(_LearnedStage):
     """Pick the documents whose words are most worth covering according to a trained model.
 
     The picked set y maximises w' Psi(x, y) greedily; see `greylag.diversity.coverage_model` for Psi.
@@ -97,7 +95,7 @@ class CSSVM(_LearnedStage):
     Parameters
     ----------
     model : DiversityModel
-        The ensemble, such as one trained by `greylag.learning.structured.Coulomb`.
+        The ensemble, such as one trained by `greylag.learning.Coulomb`.
     index, titles, transfer, depth, k
         See `SVMDiv`.
 
@@ -114,3 +112,8 @@ class CSSVM(_LearnedStage):
         fused = RRF()([self.move_picks(ranking, coverage) for coverage in coverages])
         scores = dict(zip(fused.docids, fused.scores, strict=True))
         return ranking.rescore([scores[docid] for docid in ranking.docids])
+
+    def scored(self, ranking: Ranking) -> Ranking:
+        """Return the top `depth` documents, as ranked."""
+        assert self.depth is not None
+        return self(ranking).head(self.depth)

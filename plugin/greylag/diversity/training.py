@@ -11,14 +11,11 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from greylag import __version__
+from greylag.base import FloatArray, ParameterError, Ranking, Run, parallel_map
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
-from greylag.errors import ParameterError
-from greylag.evaluation.subtopics import Subtopics
-from greylag.ranking import FloatArray, Ranking, Run
-from greylag.runtime.parallel import parallel_map
-from greylag.trec import SubtopicQrels
+from greylag.evaluation import SubtopicQrels, Subtopics
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""

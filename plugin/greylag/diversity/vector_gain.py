@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from greylag.core.checks import check_choice
-from greylag.diversity.stage import GreedyStage
-from greylag.greedy import Gain
-from greylag.index.vectors.dense import Dense
-from greylag.index.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
-from greylag.index.vectors.vector_files import open_vectors
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, unit_range
+from greylag.base import BoolArray, FloatArray, Gain, IntArray, Ranking, check_choice, unit_range
+from greylag.diversity.stage import DiversityStage
+from greylag.index import Dense, Matrix, Vectors, open_vectors, unit_rows, vectors_of
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 Scale = Literal["range", "none"]
 _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
@@ -27,7 +23,17 @@ _MANY = 2**15  # numbers from which estimating pays
 
 
 class VectorGain(Gain):
-    """A gain of relevance and of the cosines with the picks, over n candidates."""
+    """A gain of relevance and of the cosines with the picks, over n candidates; subclasses define `gains` and `add`.
+
+    Parameters
+    ----------
+    relevance : array of shape (n,)
+        The candidates' relevance. `worth` is the same, times the relevance weight.
+    vectors : array or sparse matrix of shape (n, d)
+        Their vectors, of any length.
+    relevance_weight : float in [0, 1]
+        `weight` is 1 minus it.
+    """
 
     # Sums by BLAS depend on its threads, and picks must not. Coordinates of unit vectors are therefore rounded to 26
     # binary places: float64 adds their products without any error, in any order.
@@ -53,12 +59,24 @@ class VectorGain(Gain):
 
 
 class CosineGain(VectorGain):
-    """The gain ``w rel + (1 - w) (constant * |picks| - statistic of cosines)``, and ``w rel`` of the first pick."""
+    """The gain ``w rel + (1 - w) (constant * |picks| - statistic of cosines)``, and ``w rel`` of the first pick.
+
+    Attributes
+    ----------
+    combine : ufunc
+        Adds a cosine to the statistic, such as `numpy.maximum`.
+    start : float
+        The statistic without picks.
+    constant : float
+        Times the number of picks, from which the statistic is subtracted.
+    adds_errors : bool
+        Whether an error of the statistic is the sum of the cosines' errors, or the largest of them.
+    """
 
     combine: ClassVar[np.ufunc]
     start: ClassVar[float]
     constant: ClassVar[float]
-    adds_errors: ClassVar[bool]  # whether the statistic's error is the sum of the cosines' errors, or the largest
+    adds_errors: ClassVar[bool]
     gains_matter = True  # and not the picks alone
 
     def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
@@ -144,8 +162,11 @@ def exact_rows(vectors: Dense) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class VectorStage(GreedyStage):
-    """A greedy stage that weighs the incoming score against similar picks; see `greylag.MMR` for its parameters."""
+class VectorStage(DiversityStage):
+    """A stage that weighs the incoming score against similar picks; see `greylag.MMR` for its parameters.
+
+    Subclasses are frozen dataclasses with a `kind`, the `VectorGain` by which they pick.
+    """
 
     needs = frozenset({"vectors"})
     strength = "relevance_weight"

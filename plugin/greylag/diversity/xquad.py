@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from greylag.base import FloatArray, Ranking, unit_range
 from greylag.diversity.aspects import AspectStage
-from greylag.ranking import FloatArray, Ranking, unit_range
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class XQuAD(AspectStage):
     index : PositionalIndex, optional
         The collection, if aspects are texts. A document that it lacks keeps its rank.
     aspects : mapping, sequence of Run or callable
-        Texts by qid, which BM25 scores; scores by qid, aspect and docid, as from `greylag.trec.read_aspects`; a run
-        for each aspect; or a function from the candidates' `Ranking` to scores of shape (n, aspects). Without a score,
-        P(d|a) = 0.
+        Texts by qid, which BM25 scores; scores by qid, aspect and docid, as from `greylag.evaluation.read_aspects`; a
+        run for each aspect; or a function from the candidates' `Ranking` to scores of shape (n, aspects). Without a
+        score, P(d|a) = 0.
     scale : {"none", "max", "sigmoid"}, optional
         How scores become P(d|a). "max", the default for texts, divides them by the candidates' highest for the aspect.
         "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities unchanged.

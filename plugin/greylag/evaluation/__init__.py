@@ -1,7 +1,7 @@
-"""Evaluation of runs: measures of relevance and diversity, and tests of their differences.
+"""Files of the field, scores, comparisons and reports: all that an organiser, a gate or a table of a paper needs.
 
-`measures` is the one grammar of measures, on which learning builds; `subtopics` the one definition of subtopic coverage
-and loss, for evaluation and for SVM-div. `submission` checks TREC's rules and repairs nothing.
+This wing imports `greylag.base` alone: no index, no features, no learning. `trec` reads and writes files, `scoring` has
+measures and tests, `fusion` joins rankings, and `reports` compares runs and prints.
 """
 
 import lazy_loader as _lazy

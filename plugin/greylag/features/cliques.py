@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greylag.base import FloatArray, IntArray, Ranking
 from greylag.features.evidence import MAX_DF_SHARE
 from greylag.features.spec import CliqueSet, Dependence
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.index import PositionalIndex
 
 Clique = tuple[int, ...]
 CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]

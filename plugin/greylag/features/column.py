@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 from greylag.features.feature import Evidence, Feature, Values
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)

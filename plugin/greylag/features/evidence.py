@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.errors import FormatError, ParameterError
+from greylag.base import (
+    BoolArray,
+    Faults,
+    FloatArray,
+    FormatError,
+    IntArray,
+    ParameterError,
+    Ranking,
+    parse_number,
+    read_rows,
+    report_missing,
+)
+from greylag.evaluation import read_run
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
-from greylag.index.row_caches import RowCache
-from greylag.index.vectors.dense import ArrayVectors
-from greylag.index.vectors.protocol import cosines, unit_rows
-from greylag.index.vectors.vector_files import open_vectors
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
-from greylag.runtime.files import Faults, parse_number, read_rows
-from greylag.trec import read_run
+from greylag.index import ArrayVectors, RowCache, cosines, open_vectors, unit_rows
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 MAX_DF_SHARE = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out of RM3, too
 _PRIOR = re.compile(
@@ -231,7 +236,7 @@ class VectorCosine(Evidence):
     Parameters
     ----------
     documents, queries : str
-        Files of vectors by docid and by qid, as `greylag.index.vectors.read_vectors` reads them.
+        Files of vectors by docid and by qid, as `greylag.index.read_vectors` reads them.
 
     Examples
     --------
@@ -281,7 +286,7 @@ class LatentCosine(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the cosines of a ranking's documents, shape (n,)."""
-        from greylag.index.vectors.latent import LatentVectors  # slow to import
+        from greylag.index import LatentVectors  # slow to import
 
         vectors, units = LatentVectors(index), index.cache(_latent_units)
 
@@ -295,7 +300,7 @@ class LatentCosine(Evidence):
 
 def _latent_units(index: PositionalIndex) -> RowCache:
     """Make the documents' latent vectors of unit length."""
-    from greylag.index.vectors.latent import LatentVectors  # slow to import
+    from greylag.index import LatentVectors  # slow to import
 
     vectors = LatentVectors(index)
     width = vectors.query("", "").shape[1]
@@ -315,11 +320,11 @@ def _report_missing(feature: Feature, ranking: Ranking, known: BoolArray, file: 
     """Report the documents of a ranking that a file lacks."""
     missing = [docid for docid, has in zip(ranking.docids, known, strict=True) if not has]
     consequence = f"feature {feature} gives them its least value"
-    missing_documents.report(consequence, ranking.qid, missing, len(ranking), what=f"not in {file}")
+    report_missing(consequence, ranking.qid, missing, len(ranking), what=f"not in {file}")
 
 
 def _no_values(feature: Feature, ranking: Ranking, file: str) -> FloatArray:
     """Return NaN for each document, and report that a file lacks the query."""
     consequence = f"feature {feature} is the same for all documents"
-    missing_documents.report(consequence, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {file}")
+    report_missing(consequence, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {file}")
     return np.full(len(ranking), np.nan)

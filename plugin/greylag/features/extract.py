@@ -14,9 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.core.hints import shown
-from greylag.errors import ParameterError
+from greylag.base import BoolArray, FloatArray, IntArray, ParameterError, Ranking, rebuilt, report_missing, shown
 from greylag.features.cliques import CliqueSets, QueryTerms, query_cliques
 from greylag.features.feature import NORMALISATIONS, Evidence, Feature, Normalised, Values, derive, unique_features
 from greylag.features.gains import add_gains, set_absent
@@ -24,10 +22,7 @@ from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import term_occurrences
-from greylag.index.positional import PositionalIndex, check_index
-from greylag.index.tables import Int32Array, offsets
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
-from greylag.runtime.parallel import rebuilt
+from greylag.index import Int32Array, PositionalIndex, check_index, offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +291,7 @@ class FeatureExtractor:
         known = numbers >= 0
         if not known.all():
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-            missing_documents.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
+            report_missing("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
             ranking, numbers = ranking.select(known), numbers[known]
         lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._evidence)))
         groups: tuple[GroupCounts, ...] = ()

@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from greylag.core.checks import check_sequences, naming
-from greylag.core.hints import shown
-from greylag.core.spelling import parameters, spell
-from greylag.errors import FormatError, ParameterError
-from greylag.ranking import FloatArray, Ranking, near_one, unit_range
-from greylag.runtime.files import file_digest, is_file
+from greylag.base import (
+    FloatArray,
+    FormatError,
+    ParameterError,
+    Ranking,
+    check_sequences,
+    file_digest,
+    is_file,
+    naming,
+    near_one,
+    parameters,
+    shown,
+    spell,
+    unit_range,
+)
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 Values = Callable[[Ranking], FloatArray]
 """From a ranking to the values of its documents in order, shape (n,); NaN where a document has none."""

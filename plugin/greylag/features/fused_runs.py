@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.core.checks import check_sequences
-from greylag.errors import ParameterError
+from greylag.base import FloatArray, ParameterError, Ranking, check_sequences, report_missing
+from greylag.evaluation import FUSIONS, PooledRankings, read_run
 from greylag.features.feature import Evidence, Values
-from greylag.fusion import FUSIONS, PooledRankings
-from greylag.ranking import FloatArray, Ranking
-from greylag.trec import read_run
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)
 class FusedRuns(Evidence):
-    """The score of a fusion of runs by `greylag.fusion.FUSIONS`, spelt ``fused:METHOD(FILE,...)``.
+    """The score of a fusion of runs by `greylag.evaluation.fusion.FUSIONS`, spelt ``fused:METHOD(FILE,...)``.
 
     Documents that no run has have 0; one warning per run counts them. Of one run, ``rrf`` is 1 / (60 + rank), and
     ``combsum`` its scores in [0, 1].
@@ -84,7 +80,7 @@ class FusedRuns(Evidence):
             scores = dict(zip(pooled.rows, FUSIONS[self.method].scores(pooled).tolist(), strict=True))
             lost = [docid for docid in ranking.docids if docid not in scores]
             consequence, what = f"feature {self} is 0 for them", f"not in {', '.join(self.runs)}"
-            missing_documents.report(consequence, ranking.qid, lost, len(ranking), what=what)
+            report_missing(consequence, ranking.qid, lost, len(ranking), what=what)
             return np.array([scores.get(docid, 0.0) for docid in ranking.docids], dtype=np.float64)
 
         return values

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.index.tables import Int32Array
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.compilation import compiled
+from greylag.base import FloatArray, IntArray, compiled
+from greylag.index import Int32Array
 
 _jit = compiled(error_model="numpy")
 

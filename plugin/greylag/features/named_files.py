@@ -9,10 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from greylag.errors import FormatError, GreylagError
-from greylag.runtime.files import parse_json, read_blocks, read_bytes
-from greylag.runtime.inputs import Names
-from greylag.runtime.software import entry_files
+from greylag.base import FormatError, GreylagError, Names, entry_files, parse_json, read_blocks, read_bytes
 
 
 def feature_files(text: str) -> list[str]:
@@ -36,7 +33,7 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 def stage_files(text: str) -> list[str]:
     """Return the files of a stage's options and, of a stage of another package, its code."""
-    from greylag.stages import StageStep
+    from greylag.features.stage_registry import StageStep
 
     step = StageStep.parse(text)
     return [*step.files(), *step.sources]

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from greylag.base import FloatArray, IntArray, Ranking, compiled, unit_range
 from greylag.features.feature import Evidence, Values
-from greylag.index.row_caches import Entries, EntryCache
-from greylag.index.tables import Int32Array, numbered, offsets
-from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
-from greylag.runtime.compilation import compiled
+from greylag.index import Entries, EntryCache, Int32Array, numbered, offsets
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 NEIGHBOURS = 100
 """The first documents of a ranking, with which all of it are compared."""

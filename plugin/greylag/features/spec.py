@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Literal, NamedTuple, cast, get_args
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 from greylag.features.feature import Feature
 from greylag.features.weighting import WEIGHTINGS, Profile
 

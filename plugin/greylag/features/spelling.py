@@ -7,10 +7,7 @@ from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from greylag.core.hints import shown
-from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import nearest
-from greylag.errors import GreylagError, ParameterError
+from greylag.base import GreylagError, ParameterError, load_entry, nearest, registered, shown
 from greylag.features.column import Column
 from greylag.features.feature import Feature, Normalisation, Normalised, split_method, unique_features
 from greylag.features.spec import FUNCTIONS, FeatureSpec

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from greylag.errors import ParameterError
+from greylag.base import FloatArray, ParameterError, Ranking, Stage
 from greylag.features.feature import Evidence, Values, scores_of
-from greylag.pipeline import Stage
-from greylag.ranking import FloatArray, Ranking
-from greylag.stages import StageStep
+from greylag.features.stage_registry import StageStep
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from greylag.base import Cache, IntArray, is_array
 from greylag.features.cliques import ABSENT, FILLER
 from greylag.features.spec import UNLIMITED, Window
 from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
-from greylag.index.positional import PositionalIndex
-from greylag.index.shards import Located, Part, Shard
-from greylag.index.tables import UNKNOWN, Int32Array, Tables
-from greylag.ranking import IntArray
-from greylag.runtime.cache import Cache, is_array
+from greylag.index import UNKNOWN, Int32Array, Located, Part, PositionalIndex, Shard, Tables
 
 _FILE = "windows.sqlite"
 _MAX_UNSAVED_POSTINGS = 1 << 15  # postings that are read in less time than a file of counts is opened

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray, ParameterError
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 Profile = Literal["indri", "galago", "inquery"]
 Idf = Literal["lucene", "robertson"]

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.index.tables import Int32Array, offsets
-from greylag.ranking import IntArray
-from greylag.runtime.compilation import compiled
+from greylag.base import IntArray, compiled
+from greylag.index import Int32Array, offsets
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError
 from greylag.features.feature import Evidence, Values
-from greylag.index.analysis import Unit
+from greylag.index import Unit
 
 if TYPE_CHECKING:
-    from greylag.index.positional import PositionalIndex
+    from greylag.index import PositionalIndex
 
 
 @dataclass(frozen=True)

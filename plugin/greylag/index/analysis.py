@@ -21,11 +21,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from greylag.errors import FormatError, ParameterError
+from greylag.base import Faults, FormatError, Names, ParameterError, Ranking, read_text
 from greylag.index.word_breaks import MAX_TOKEN, pattern_of, units, words
-from greylag.ranking import Ranking
-from greylag.runtime.files import Faults, read_text
-from greylag.runtime.inputs import Names
 
 if TYPE_CHECKING:
     from greylag.index.lucene.lucene_index import LuceneIndex

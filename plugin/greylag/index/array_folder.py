@@ -21,10 +21,19 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import (
+    MARK_FILE,
+    CollectionError,
+    ParameterError,
+    file_stamp,
+    file_stamps,
+    make_folder,
+    remove_folder,
+    sweep,
+    sync,
+    write_text,
+)
 from greylag.index.tables import fingerprint as collection_fingerprint
-from greylag.runtime.files import file_stamp, file_stamps, write_text
-from greylag.runtime.folders import MARK_FILE, make_folder, remove_folder, sweep, sync
 
 SCHEMA = 5
 _META = "meta.json"

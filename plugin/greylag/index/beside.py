@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.base import IntArray, ParameterError
 from greylag.index.analysis import LuceneAnalysis
 from greylag.index.invert import invert
 from greylag.index.merge import merge, parts_of
@@ -15,7 +15,6 @@ from greylag.index.multilingual import AS_LUCENE, analysis_of
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
 from greylag.index.words import CollectionWords, Words
-from greylag.ranking import IntArray
 
 
 def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> PositionalIndex:

@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.core.checks import check_counts
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import CollectionError, FloatArray, IntArray, ParameterError, Query, Ranking, Source, check_counts
 from greylag.index.tables import DAMAGE_ERROR, Int32Array
-from greylag.pipeline import Source
-from greylag.ranking import FloatArray, IntArray, Query, Ranking
 
 EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of greater ones, four binary digits
 _AT_ONCE = 1 << 16  # postings that are read in one call, which take about 40 bytes each
@@ -23,7 +20,7 @@ _AT_ONCE = 1 << 16  # postings that are read in one call, which take about 40 by
 
 @dataclass(frozen=True)
 class PositionalBM25(Source):
-    """The source of `PositionalIndex.bm25`, with the scores of `greylag.index.lucene.BM25` in every digit."""
+    """The source of `PositionalIndex.bm25`, with the scores of `greylag.index.BM25` in every digit."""
 
     index: Any  # a PositionalIndex, whose module imports this one
     _: KW_ONLY

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Query, Ranking, Source, check_counts
 from greylag.index.lucene.lucene_index import BM25, QueryLikelihood
-from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex

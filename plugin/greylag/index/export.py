@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, step
 from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
 from greylag.index.languages import warn_of
 from greylag.index.lucene.lucene_index import LuceneIndex
@@ -22,7 +22,6 @@ from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
 from greylag.index.words import WORD_DTYPES, CollectionWords, Words, write_words
-from greylag.runtime.progress import step
 
 _log = logging.getLogger("greylag")
 _BLOCK_DOCUMENTS = 1 << 20  # whose docids are put in order at a time

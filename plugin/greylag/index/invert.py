@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.base import IntArray, ParameterError
 from greylag.index import analysis
 from greylag.index.streams import document_bytes, encode_documents, encode_pairs, encode_positions
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
-from greylag.ranking import IntArray
 
 
 def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None]] = analysis.tokens) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
         lengths.append(len(terms))
         return terms
 
-    # Most texts may be empty (`greylag.passages`).
+    # Most texts may be empty (`greylag.passages.reranking`).
     in_texts = chain.from_iterable(counted(tokens(text) if text else ()) for text in texts.values())
     occurring = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
     vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too

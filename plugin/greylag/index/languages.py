@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 
 _log = logging.getLogger("greylag")
 ENGLISH, WHITESPACE = "en", "whitespace"

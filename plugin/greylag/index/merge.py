@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import CollectionError
+from greylag.base import BoolArray, CollectionError, IntArray, compiled
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.shards import Part, Parts, Shard
 from greylag.index.tables import DAMAGE_ERROR, DTYPES, Bytes, Int32Array, offsets, ranges
-from greylag.ranking import BoolArray, IntArray
-from greylag.runtime.compilation import compiled
 
 _TABLES = (
     "docids", "docid_offsets", "docid_order", "document_lengths",

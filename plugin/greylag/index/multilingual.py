@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 from itertools import chain
 from typing import Any
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 from greylag.index.analysis import STOP_WORDS, lower_case, nltk_module, split_words, tokens
 from greylag.index.languages import ENGLISH, NAMES, WHITESPACE, language_code
 from greylag.index.word_breaks import MARKS, MAX_TOKEN, words

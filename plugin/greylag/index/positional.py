@@ -16,11 +16,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from greylag.core import foreign
-from greylag.core.checks import check_ids, check_sequences
-from greylag.core.guidance import guided
-from greylag.core.hints import shown
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import (
+    BoolArray,
+    CollectionError,
+    FloatArray,
+    IntArray,
+    ParameterError,
+    as_identifier,
+    check_ids,
+    check_sequences,
+    guided,
+    rebuilt,
+    shown,
+    unique_ids,
+)
 from greylag.index.analysis import LuceneAnalysis
 from greylag.index.languages import ENGLISH, warn_of_other_language
 from greylag.index.multilingual import analysis_of
@@ -29,8 +38,6 @@ from greylag.index.shards import Part, Parts, Shard
 from greylag.index.tables import DAMAGE_ERROR, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
 from greylag.index.words import CollectionWords, Words
-from greylag.ranking import BoolArray, FloatArray, IntArray
-from greylag.runtime.parallel import rebuilt
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -233,7 +240,7 @@ class PositionalIndex(Tables):
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
-        """Return the source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
+        """Return the source that ranks by BM25 without Java, with the docids and scores of `greylag.index.BM25`.
 
         Its parameters are those. All postings of the query's terms are read: a query takes time in proportion to
         their df.
@@ -315,9 +322,9 @@ def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, s
     def identified(pair: Any) -> tuple[str, str]:
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
             raise ParameterError(f"{shown(pair)} is no docid with its text: give a mapping of docid to text, or pairs")
-        return foreign.identifier(pair[0], "a docid"), pair[1]
+        return as_identifier(pair[0], "a docid"), pair[1]
 
-    return foreign.unique(map(identified, given.items() if isinstance(given, Mapping) else given), "document")
+    return unique_ids(map(identified, given.items() if isinstance(given, Mapping) else given), "document")
 
 
 def check_index(reader: str, index: object) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greylag.base import BoolArray, FloatArray, IntArray
 from greylag.index.tables import Int32Array
-from greylag.ranking import BoolArray, FloatArray, IntArray
 
 MAX_BYTES = 1 << 28
 """The size of all documents' rows or entries above which none are cached."""

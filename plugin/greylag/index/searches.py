@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from greylag.core.spelling import nearest, parameters, read_call, read_options
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Source, nearest, parameters, read_call, read_options
 from greylag.index.expansion import RM3Search
 from greylag.index.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.index.positional import PositionalIndex
-from greylag.pipeline import Source
 
 MODELS: Mapping[str, type[BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}
 EXPANSIONS: Mapping[str, type[RM3Search]] = {"rm3": RM3Search}

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import BoolArray, CollectionError, IntArray, ParameterError
 from greylag.index import streams
 from greylag.index.tables import DAMAGE_ERROR, UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
-from greylag.ranking import BoolArray, IntArray
 
 _BLOCK_DOCUMENTS = 1 << 14  # in memory while a collection is read
 _MIN_SCANNED, _MAX_SCANNED = 1 << 14, 1 << 17  # documents that are looked through for a block

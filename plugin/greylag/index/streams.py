@@ -46,11 +46,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, IntArray, compiled
 from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array
 from greylag.index.tables import offsets as offsets_of
-from greylag.ranking import IntArray
-from greylag.runtime.compilation import compiled
 
 # Postings from one offset at which reading can begin to the next. An offset has 8 bytes, so this adds half a byte to
 # each posting. Twice as many postings would halve that, and double the bytes that are skipped to reach a posting.

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import CollectionError
-from greylag.ranking import IntArray
-from greylag.runtime.compilation import compiled
+from greylag.base import CollectionError, IntArray, compiled
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

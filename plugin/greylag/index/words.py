@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, FloatArray, IntArray, compiled
 from greylag.index.analysis import Unit, written_words
 from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join, numbered, offsets
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.compilation import compiled
 
 SHORTEST, LONGEST = 3, 5
 WORD_DTYPES = {

@@ -15,6 +15,40 @@ from .letor import listed_run as listed_run
 from .letor import read_features as read_features
 from .letor import read_letor as read_letor
 from .letor import write_features as write_features
+from .linesearch.objectives import Objective as Objective
 from .listwise import ListwiseRegression as ListwiseRegression
 from .preselect import MMRPreselection as MMRPreselection
 from .selection import MMRFeatureSelection as MMRFeatureSelection
+from .structured.coulomb import Coulomb as Coulomb
+from .structured.coulomb import Update as Update
+from .structured.coulomb_solvers import Assignment as Assignment
+from .structured.cutting_plane import CuttingPlane as CuttingPlane
+from .structured.electrostatics import directions as directions
+from .structured.electrostatics import lengths as lengths
+from .structured.ensemble import Ensemble as Ensemble
+from .structured.model import StructuredModel as StructuredModel
+from .structured.model import TrainingSet as TrainingSet
+from .structured.model import inner as inner
+
+# isort: split
+# Between wings, not public:
+from .coordinate_ascent import ascend as ascend
+from .data import MAX_SEARCHED_QUERIES as MAX_SEARCHED_QUERIES
+from .data import Judgements as Judgements
+from .data import concatenated as concatenated
+from .data import measure_spreads as measure_spreads
+from .data import positive_grades as positive_grades
+from .data import spaced as spaced
+from .data import weighted_sum as weighted_sum
+from .letor import bound_columns as bound_columns
+from .letor import check_qids as check_qids
+from .letor import fold_folders as fold_folders
+from .letor import is_feature_file as is_feature_file
+from .letor import read_scores as read_scores
+from .letor import warn_of_order as warn_of_order
+from .model_files import LIGHTGBM as LIGHTGBM
+from .model_files import Provenance as Provenance
+from .model_files import SavedModel as SavedModel
+from .model_files import check_collection as check_collection
+from .model_files import read_content as read_content
+from .preselect import EQUAL_WEIGHTS as EQUAL_WEIGHTS

@@ -13,15 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_non_negative
+from greylag.base import FloatArray, check_counts, check_non_negative, one_blas_thread, parallel_map
 from greylag.learning.data import RankingData, centred, linear_scores
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Problem, line_search, mean, prepare
 from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import FloatArray
-from greylag.runtime.blas import one_blas_thread
-from greylag.runtime.parallel import parallel_map
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class CoordinateAscent:
         units, axes = _axes(data)
         starts = np.random.default_rng(self.seed).standard_normal((self.restarts, len(columns)))
         starts[0] = 1.0
-        explore = partial(coordinate_ascent, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
+        explore = partial(ascend, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
         # `argmax` takes the earliest of equal starts.
@@ -83,7 +80,7 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
     return units, axes
 
 
-def coordinate_ascent(
+def ascend(
     weights: FloatArray,
     data: RankingData,
     objective: Objective,

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray, ParameterError
 
 if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
-    from greylag.features.extract import Origin
-    from greylag.features.feature import Feature
+    from greylag.features import Feature, Origin
 
 Judgements = Mapping[str, Mapping[str, int]]
 MAX_FEATURE = 1e100  # feature, whose square and products are far from overflow

@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from greylag.core.hints import shown
-from greylag.errors import ParameterError
+from greylag.base import FloatArray, ParameterError, shown
 from greylag.learning.data import RankingData, weighted_sum
 from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
-from greylag.ranking import FloatArray
 
 _MISSING = {"None", "nan", "<NA>", "NaT"}
 

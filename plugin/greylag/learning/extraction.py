@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.foreign import check_qrels
-from greylag.errors import ParameterError
-from greylag.features.extract import FeatureCounts, FeatureExtractor
-from greylag.features.feature import Feature
-from greylag.features.spec import FeatureSpec
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
+from greylag.base import ParameterError, Ranking, Run, as_run, check_qrels, parallel_map, rebuilt
+from greylag.features import Feature, FeatureCounts, FeatureExtractor, FeatureParameters, FeatureSpec
+from greylag.index import PositionalIndex
 from greylag.learning.data import Judgements, RankingData, positive_grades
-from greylag.ranking import Ranking, Run, as_run
-from greylag.runtime.parallel import parallel_map, rebuilt
 
 MAX_CACHED_BYTES = 1 << 28  # bytes of features that `CountedRankings` keeps
 _log = logging.getLogger("greylag")

@@ -9,17 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_non_negative
-from greylag.errors import ParameterError
-from greylag.learning.coordinate_ascent import coordinate_ascent
+from greylag.base import FloatArray, ParameterError, check_counts, check_non_negative, reached, threads
+from greylag.learning.coordinate_ascent import ascend
 from greylag.learning.data import RankingData, linear_scores
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import FloatArray
-from greylag.runtime.parallel import threads
-from greylag.runtime.progress import reached
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class GreedySelection:
         Selection stops when a round raises the mean by no more than this. Gains below 1e-12 are rounding errors and
         always stop it.
     retrain : bool, default False
-        Whether to improve all selected weights after each round by `coordinate_ascent` (Algorithm 1, line 10).
+        Whether to improve all selected weights after each round by `ascend` (Algorithm 1, line 10).
     """
 
     objective: Objective | str
@@ -79,7 +75,7 @@ class GreedySelection:
                 columns.append(candidates[best])
                 weights = np.append(weights, optima[best].step)
                 if self.retrain:
-                    weights = coordinate_ascent(weights, data, objective, columns)
+                    weights = ascend(weights, data, objective, columns)
                 value = mean(problem, linear_scores(data, columns, weights))
                 history.append(tuple(weights.tolist()))
                 training_scores.append(value)

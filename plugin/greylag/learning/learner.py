@@ -10,11 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.core.checks import check_counts
-from greylag.errors import ParameterError
+from greylag.base import FloatArray, ParameterError, check_counts
 from greylag.learning.data import RankingData, linear_scores, weighted_sum
 from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True)

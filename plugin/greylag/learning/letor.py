@@ -15,25 +15,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.core.guidance import guided
-from greylag.core.row_names import digest_rows, name_rows
-from greylag.errors import FormatError, ParameterError
-from greylag.features.column import Column
-from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
-from greylag.ranking import FloatArray, IntArray, Ranking, Run
-from greylag.runtime.archives import read_arrays
-from greylag.runtime.files import (
+from greylag.base import (
     Faults,
+    FloatArray,
+    FormatError,
+    IntArray,
+    ParameterError,
+    Ranking,
+    Run,
     check_names,
+    digest_rows,
+    guided,
     is_file,
+    name_rows,
     open_atomically,
     parse_number,
+    read_arrays,
     read_blocks,
     read_rows,
     read_text_blocks,
+    step,
 )
-from greylag.runtime.progress import step
-from greylag.trec import scan
+from greylag.evaluation import MIN_BYTES, scan_features
+from greylag.features import Column
+from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
 
 
 def write_features(
@@ -299,10 +304,10 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
 
 def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block | None:
     """Do what `_parse_block` does, unless the file is small or something in the block out of the ordinary."""
-    if not before and len(text) < scan.MIN_BYTES:
+    if not before and len(text) < MIN_BYTES:
         return None
     size = partial(_check_size, path, rows)
-    found = scan.scan_features(text, MAX_NUMBER, MAX_FEATURE, size)
+    found = scan_features(text, MAX_NUMBER, MAX_FEATURE, size)
     return found and _Block({} if rows else _parse_block(path, text[: found[0]], before, 0).names, *found[1:])
 
 

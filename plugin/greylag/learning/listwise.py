@@ -10,15 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_positive
-from greylag.core.guidance import guided
-from greylag.errors import ParameterError
+from greylag.base import (
+    FloatArray,
+    ParameterError,
+    check_counts,
+    check_positive,
+    each,
+    guided,
+    one_blas_thread,
+    reached,
+)
 from greylag.learning.data import RankingData, measure_spreads
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import FloatArray
-from greylag.runtime.blas import one_blas_thread
-from greylag.runtime.progress import each, reached
 
 MAX_STEPS = 200  # of Newton's method; about five are usual
 LAST_STEP = 1e-6  # in units of the weights

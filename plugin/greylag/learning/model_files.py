@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
-from greylag.errors import FormatError, ModelError
-from greylag.index.positional import PositionalIndex
-from greylag.runtime.files import Faults, parse_json, read_text, write_text
+from greylag.base import Faults, FormatError, ModelError, parse_json, read_text, write_text
+from greylag.index import PositionalIndex
 
 LIGHTGBM = "model of LightGBM"
 """The kind of a file in LightGBM's own text."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 from greylag.learning.data import RankingData
 
 EQUAL_WEIGHTS = 0.5

@@ -22,9 +22,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from greylag.errors import ParameterError
-from greylag.greedy import greedy_picks
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray, ParameterError, greedy_picks
 
 TIE_DECIMALS = 12  # to which values tie: rounding errors, by the order of classes, must not decide between equal words
 

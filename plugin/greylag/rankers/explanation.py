@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from greylag.core.checks import check_ids
-from greylag.core.tables import Printed, Table
-from greylag.errors import ParameterError
-from greylag.features.cliques import FILLER, QueryTerms, query_cliques
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature
-from greylag.features.gains import gain
-from greylag.features.learned.translation import Translation
-from greylag.features.learned.trees import Trees
-from greylag.features.spec import FeatureSpec
-from greylag.features.statistics import CliqueTable, WindowStatistics
-from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
-from greylag.index.positional import PositionalIndex
+from greylag.base import ParameterError, Printed, Ranking, Run, Table, check_ids
+from greylag.evaluation import Why
+from greylag.features import (
+    FILLER,
+    WEIGHTINGS,
+    CliqueTable,
+    CollectionStatistics,
+    Feature,
+    FeatureExtractor,
+    FeatureSpec,
+    QueryTerms,
+    Translation,
+    Trees,
+    WindowStatistics,
+    gain,
+    query_cliques,
+)
+from greylag.index import PositionalIndex
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking
 
 MIN_DIFFERENCE_SHARE = 0.01
 """A summary leaves out features whose difference is at most this fraction of the largest."""
@@ -226,3 +230,20 @@ def _cliques(
         times = float(multiplicity[c, 0])
         shares.append(CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value))
     return tuple(shares)
+
+
+def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:
+    """Make a function that explains why documents are where they are, by the linear model that ranked each query.
+
+    A reason names the features by which the document's score differs most from the average of the top documents before.
+    The models, by qid, rerank the run `first`.
+    """
+
+    def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
+        shown = list(dict.fromkeys([*before, *after]))
+        explained = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
+        # What all top documents have in common explains no move.
+        average = np.mean([[share.contribution for share in explained[docid].features] for docid in before], axis=0)
+        return [explained[docid].summary(average.tolist()) for docid in after]
+
+    return why

@@ -16,15 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.spelling import nearest
-from greylag.errors import ModelError, ParameterError
-from greylag.features.evidence import Prior, ReciprocalRank, RunScore, Score, VectorCosine
-from greylag.features.feature import Feature, Normalised
-from greylag.features.learned.trees import LEAF, Trees
-from greylag.features.spec import FeatureSpec
-from greylag.index.analysis import QueryForm
+from greylag.base import FloatArray, ModelError, ParameterError, nearest
+from greylag.features import (
+    LEAF,
+    Feature,
+    FeatureSpec,
+    Normalised,
+    Prior,
+    ReciprocalRank,
+    RunScore,
+    Score,
+    Trees,
+    VectorCosine,
+)
+from greylag.index import QueryForm
 from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray
 
 NAME = "greylag"
 """What the feature set, the model, the similarity and the rank profile are called."""

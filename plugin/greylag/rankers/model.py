@@ -10,22 +10,25 @@ from typing import Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.core.checks import MAX_VALUE, check_sequences
-from greylag.core.tables import html_text
-from greylag.errors import ModelError, ParameterError
-from greylag.features.column import Column
-from greylag.features.feature import Feature, Function, supply
-from greylag.features.fused_runs import FusedRuns
-from greylag.features.learned.base import LearnedFeature, learned_features, read_learned
-from greylag.features.learned.translation import Translation, TranslationLayout
-from greylag.features.learned.trees import Trees, TreesLayout
-from greylag.features.weighting import CollectionStatistics, FeatureParameters
-from greylag.index.analysis import QueryForm
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import RankingData
-from greylag.learning.letor import bound_columns
-from greylag.learning.model_files import LIGHTGBM, Provenance, SavedModel
-from greylag.ranking import FloatArray
+from greylag.base import MAX_VALUE, FloatArray, ModelError, ParameterError, check_sequences, html_text
+from greylag.features import (
+    CollectionStatistics,
+    Column,
+    Feature,
+    FeatureParameters,
+    Function,
+    FusedRuns,
+    LearnedFeature,
+    Translation,
+    TranslationLayout,
+    Trees,
+    TreesLayout,
+    learned_features,
+    read_learned,
+    supply,
+)
+from greylag.index import PositionalIndex, QueryForm
+from greylag.learning import LIGHTGBM, Provenance, RankingData, SavedModel, bound_columns
 
 LEARNED_KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
 

@@ -11,22 +11,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.core.checks import check_counts, check_fractions
-from greylag.core.guidance import guided
-from greylag.core.hints import shown
-from greylag.errors import ModelError, ParameterError
-from greylag.features.extract import FeatureExtractor
-from greylag.features.fused_runs import FusedRuns
-from greylag.features.spec import FeatureSpec
-from greylag.features.weighting import FeatureParameters
-from greylag.fusion import PooledRankings
-from greylag.index.positional import PositionalIndex, check_index
-from greylag.learning.data import weighted_sum
-from greylag.learning.model_files import check_collection
-from greylag.pipeline import Stage
+from greylag.base import (
+    FloatArray,
+    ModelError,
+    ParameterError,
+    Ranking,
+    Stage,
+    check_counts,
+    check_fractions,
+    guided,
+    report_missing,
+    shown,
+)
+from greylag.evaluation import PooledRankings
+from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec, FusedRuns
+from greylag.index import PositionalIndex, check_index
+from greylag.learning import check_collection, weighted_sum
 from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray, Ranking
 
 RM3_PARTS = FeatureSpec("FI", "term", "BM25"), FeatureSpec("FI", "expansion", "BM25")
 _DEFAULTS = FeatureParameters()
@@ -263,7 +264,7 @@ class EstimatorRanker(Stage):
             scores[known] = self._predict(ranking.select(known))
             scores[~known] = scores[known].min()
         lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-        missing_documents.report("they get the lowest prediction", ranking.qid, lost, len(ranking))
+        report_missing("they get the lowest prediction", ranking.qid, lost, len(ranking))
         return ranking.rescore(scores)
 
     def _predict(self, ranking: Ranking) -> FloatArray:

@@ -8,21 +8,36 @@ from .general import GeneralRanker as GeneralRanker
 from .general import general_model as general_model
 from .hybrid import HybridScores as HybridScores
 from .hybrid import HybridSearch as HybridSearch
-from .hybrid import combine_scores as combine_scores
 from .index_free import ColumnRecipe as ColumnRecipe
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMART as LambdaMART
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe
-from .learned_fusion import HeldOutFusion as HeldOutFusion
 from .learned_fusion import LearnedFusion as LearnedFusion
 from .learned_fusion import learn_fusion as learn_fusion
-from .recipe import FoldMeans as FoldMeans
 from .recipe import MRFRecipe as MRFRecipe
 from .recipe import cross_validate as cross_validate
 from .recipe import selected_model as selected_model
 from .recipe import train_on_data as train_on_data
-from .rm3 import RM3Recipe as RM3Recipe
-from .spelling import parse_model as parse_model
 from .training import TrainingResult as TrainingResult
 from .training import train as train
 from .training import train_on_letor as train_on_letor
+
+# isort: split
+# Between wings, not public:
+from .fused import FusionRecipe as FusionRecipe
+from .general import general_model_for as general_model_for
+from .index_free import with_relevant as with_relevant
+from .index_free import with_runs as with_runs
+from .recipe import CrossValidation as CrossValidation
+from .recipe import Recipe as Recipe
+from .spelling import RANKERS as RANKERS
+from .spelling import TUNED as TUNED
+from .spelling import described as described
+from .spelling import model_files as model_files
+from .spelling import parse_model as parse_model
+from .spelling import spelt_learner as spelt_learner
+from .spelling import spelt_model as spelt_model
+from .training import MAX_TOPICS as MAX_TOPICS
+from .training import sample_topics as sample_topics
+from .union import FusionWeights as FusionWeights
+from .union import named_runs as named_runs

@@ -13,19 +13,24 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
-from greylag.core.checks import check_non_negative
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
-from greylag.features.spelling import parse_feature
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements, RankingData
-from greylag.learning.learner import Selection
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
-from greylag.rankers.model import RankingModel
-from greylag.ranking import Run
+from greylag.base import ParameterError, Run, check_non_negative
+from greylag.evaluation import split_folds
+from greylag.features import parse_feature
+from greylag.index import PositionalIndex
+from greylag.learning import Judgements, ListwiseRegression, Objective, RankingData, Selection
+from greylag.rankers import RankingModel
 from greylag.recipes import baselines
-from greylag.recipes.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise, title
+from greylag.recipes.choice import (
+    Candidate,
+    Choice,
+    System,
+    average,
+    choose,
+    cross_folds,
+    learners,
+    listwise,
+    title,
+)
 from greylag.recipes.cross_fitting import add_translation, cross_fit_baselines
 from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.general import general_model_for

@@ -15,22 +15,14 @@ from typing import Any
 import numpy as np
 
 from greylag import __version__
-from greylag.core.hints import shown
-from greylag.errors import ParameterError
-from greylag.features.spec import FeatureSpec
-from greylag.features.weighting import FeatureParameters, Profile
-from greylag.index.positional import PositionalIndex
-from greylag.learning.coordinate_ascent import coordinate_ascent
-from greylag.learning.data import Judgements, RankingData, linear_scores
-from greylag.learning.extraction import CountedRankings
-from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray, Ranking, Run
+from greylag.base import FloatArray, ParameterError, Ranking, Run, each, parallel_map, shown
+from greylag.evaluation import at_level
+from greylag.features import FeatureParameters, FeatureSpec, Profile
+from greylag.index import PositionalIndex
+from greylag.learning import CountedRankings, Judgements, Objective, RankingData, ascend, linear_scores
+from greylag.rankers import RankingModel
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, MRFRecipe, Recipe
-from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import each
-from greylag.trec import at_level
 
 Grid = Mapping[str, Sequence[Any]]
 """The values to try for each parameter, by its name in `FeatureParameters`; original_weight is RM3's."""
@@ -72,7 +64,7 @@ class Baseline:
         """Return the weights for `data`, which has exactly these features, and the mean of the objective."""
         weights = self.weights
         if self.trained:
-            ascended = coordinate_ascent(np.array(weights), data, objective, range(len(weights)))
+            ascended = ascend(np.array(weights), data, objective, range(len(weights)))
             weights = tuple(ascended.tolist())
         return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
 

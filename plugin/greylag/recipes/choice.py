@@ -13,28 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.core.tables import Marked, Printed, Row, Table
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import without
-from greylag.evaluation.measures import parse_measure
-from greylag.evaluation.scores import Scores
-from greylag.evaluation.selection_bias import BestOfMany, best_of_many
-from greylag.evaluation.significance import Comparison
-from greylag.learning.data import (
+from greylag.base import FloatArray, IntArray, Marked, ParameterError, Printed, Row, Table, each, parallel_map
+from greylag.evaluation import BestOfMany, Comparison, Scores, best_of_many, parse_measure, without
+from greylag.learning import (
     MAX_SEARCHED_QUERIES,
+    GreedySelection,
+    Learner,
+    ListwiseRegression,
+    Objective,
     RankingData,
+    Selection,
     linear_scores,
     measure_spreads,
     spaced,
     useful_features,
 )
-from greylag.learning.greedy import GreedySelection
-from greylag.learning.learner import Learner, Selection
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import each
 
 # In descending order, as each regression begins with the weights of the one before.
 LISTWISE_PENALTIES = (1000.0, 100.0, 10.0, 1.0)

@@ -13,15 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from greylag.evaluation.folds import fit_by_fold, without
-from greylag.features.extract import FeatureExtractor
-from greylag.features.learned.translation import Translation, learn_translation
-from greylag.features.spelling import parse_feature
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements, RankingData
-from greylag.ranking import FloatArray, Ranking
+from greylag.base import FloatArray, Ranking, parallel_map
+from greylag.evaluation import fit_by_fold, without
+from greylag.features import FeatureExtractor, Translation, learn_translation, parse_feature
+from greylag.index import PositionalIndex
+from greylag.learning import Judgements, RankingData
 from greylag.recipes.sources import PreparedSources, TunedRM3
-from greylag.runtime.parallel import parallel_map
 
 
 def add_translation(

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
-from greylag.core.tables import html_text, visible
-from greylag.evaluation.scores import Scores
-from greylag.features.column import as_feature
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import RankingData
-from greylag.rankers.model import RankingModel
-from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Query, Ranking
+from greylag.base import Query, Ranking, html_text, visible
+from greylag.evaluation import Scores
+from greylag.features import as_feature
+from greylag.index import PositionalIndex
+from greylag.learning import RankingData
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes.choice import Candidate, Choice
 
 

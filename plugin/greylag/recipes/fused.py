@@ -8,17 +8,14 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from greylag.fusion import GivenRun, PooledSources
-from greylag.learning.data import Judgements, RankingData
-from greylag.learning.extraction import judged_topics
-from greylag.rankers.stages import FusionRanker
-from greylag.ranking import Run
+from greylag.base import Run
+from greylag.evaluation import GivenRun, JoinedRuns, PooledSources, RunFile, at_level
+from greylag.learning import Judgements, RankingData, judged_topics
+from greylag.rankers import FusionRanker
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.index_free import check_number
 from greylag.recipes.recipe import Fit, Recipe
 from greylag.recipes.union import FusionWeights, check_runs, union_data
-from greylag.trec import at_level
-from greylag.trec.runs import JoinedRuns, RunFile
 
 _log = logging.getLogger("greylag")
 

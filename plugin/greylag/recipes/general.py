@@ -9,13 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.core.guidance import guided
-from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex, check_index
-from greylag.pipeline import Stage
-from greylag.rankers.model import LengthSlopes, RankingModel
-from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking
+from greylag.base import ParameterError, Ranking, Stage, guided
+from greylag.index import PositionalIndex, check_index
+from greylag.rankers import LengthSlopes, ModelRanker, RankingModel
 
 _log = logging.getLogger("greylag")
 

@@ -7,16 +7,9 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from greylag.core import missing_documents
-from greylag.core.guidance import guided
-from greylag.index.bm25 import PositionalBM25
-from greylag.index.positional import PositionalIndex, check_index
-from greylag.index.vectors.dense import Dense
-from greylag.index.vectors.nearest import VectorSearch
-from greylag.index.vectors.protocol import Vectors
-from greylag.pipeline import Source
-from greylag.rankers.stages import ModelRanker
-from greylag.ranking import FloatArray, Query, Ranking
+from greylag.base import FloatArray, Query, Ranking, Source, guided, report_missing
+from greylag.index import Dense, PositionalBM25, PositionalIndex, Vectors, VectorSearch, check_index
+from greylag.rankers import ModelRanker
 from greylag.recipes.general import general_model_for
 
 WEIGHT = 0.28
@@ -75,8 +68,8 @@ class HybridSearch(Source):
     ----------
     index : PositionalIndex
     vectors : Vectors
-        Vectors of its documents and of queries: an array or memory map (`greylag.index.vectors.ArrayVectors`), a FAISS
-        index, or a function, see `greylag.index.vectors.VectorSearch`.
+        Vectors of its documents and of queries: an array or memory map (`greylag.index.ArrayVectors`), a FAISS
+        index, or a function, see `greylag.index.VectorSearch`.
     k : int >= 1, default 1000
         The number of candidates from each side.
     """
@@ -115,7 +108,7 @@ class HybridSearch(Source):
         query = Query(first.qid, first.query)
         known, row = self.index.knows(first.docids), self._dense.row(query)
         inside, lost = first.select(known).docids, first.select(~known).docids
-        missing_documents.report("HybridSearch leaves them out", first.qid, lost, len(first))
+        report_missing("HybridSearch leaves them out", first.qid, lost, len(first))
         near = self._dense.nearest(query, row).docids if nearest is None else nearest(row)
         docids = [*dict.fromkeys([*inside, *near])]
         # By one BM25, as the general model compares all of them, and that of the first stage is unknown for some.

@@ -10,21 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from greylag.core.checks import check_ids
-from greylag.errors import ParameterError
-from greylag.evaluation.scores import score_documents
-from greylag.features.evidence import ReciprocalRank, RunScore, Score
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature, Normalised, unique_features
-from greylag.learning.data import Judgements, RankingData, linear_scores
-from greylag.learning.extraction import judged_topics, training_data
-from greylag.learning.learner import Learner
-from greylag.learning.letor import bound_columns, listed_grades, listed_run
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
-from greylag.rankers.model import span
-from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Run
+from greylag.base import ParameterError, Run, check_ids, step
+from greylag.evaluation import at_level, read_run, score_documents
+from greylag.features import Feature, FeatureExtractor, Normalised, ReciprocalRank, RunScore, Score, unique_features
+from greylag.learning import (
+    Judgements,
+    Learner,
+    MMRPreselection,
+    Objective,
+    RankingData,
+    bound_columns,
+    judged_topics,
+    linear_scores,
+    listed_grades,
+    listed_run,
+    training_data,
+)
+from greylag.rankers import ModelRanker, span
 from greylag.recipes.automatic import Automatic
 from greylag.recipes.choice import Candidate, System, cross_folds, title
 from greylag.recipes.fitted import Fitted, alone
@@ -32,8 +34,6 @@ from greylag.recipes.lambdamart import LambdaMART, fit_trees
 from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.union import check_runs, constant_columns
-from greylag.runtime.progress import step
-from greylag.trec import at_level, read_run
 
 MIN_TOPICS = 3
 """The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""

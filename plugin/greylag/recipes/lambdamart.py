@@ -9,15 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.features.column import as_feature
-from greylag.features.learned.trees import Trees, lightgbm
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements, RankingData, useful_features
-from greylag.learning.learner import Selection
-from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import Run
+from greylag.base import ParameterError, Run
+from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
+from greylag.index import PositionalIndex
+from greylag.learning import Judgements, Objective, RankingData, Selection, useful_features
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedSources

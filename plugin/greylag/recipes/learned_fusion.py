@@ -1,7 +1,7 @@
 """Learned fusion: weights for runs, learned from judged topics. It needs no index.
 
 With m_j(d) the score of document d in run j, scaled to [0, 1] over the documents that the run has for the topic
-(`greylag.ranking.unit_range`), and r_j(d) its rank there, from 1,
+(`greylag.base.unit_range`), and r_j(d) its rank there, from 1,
 
     score(d) = sum over runs j of a_j m_j(d) + b_j / (60 + r_j(d)),
 
@@ -20,22 +20,29 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
-from greylag.core.foreign import as_qrels
-from greylag.core.guidance import guided
-from greylag.evaluation import Measure, Scores, Significance, compare_scores, parse_measure
-from greylag.evaluation.folds import fit_by_fold, split_folds, without
-from greylag.evaluation.scores import score_documents
-from greylag.fusion import FUSIONS, LEARNED, Fusion
-from greylag.learning.data import Judgements
-from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
-from greylag.rankers.stages import FusionRanker
-from greylag.ranking import Ranking, Run
+from greylag.base import Ranking, Run, as_qrels, guided
+from greylag.evaluation import (
+    FUSIONS,
+    LEARNED,
+    Fusion,
+    JoinedRuns,
+    Measure,
+    RunFile,
+    Scores,
+    Significance,
+    compare_scores,
+    fit_by_fold,
+    parse_measure,
+    score_documents,
+    split_folds,
+    without,
+)
+from greylag.learning import Judgements, Objective
+from greylag.rankers import FusionRanker, RankingModel
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.index_free import check_number
 from greylag.recipes.union import FOLDS, FusionWeights, named_runs
-from greylag.trec.runs import JoinedRuns, RunFile
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,8 @@ class LearnedFusion(NamedTuple):
     fitted: Fitted
     # None without folds
     held_out: HeldOutFusion | None
-    # Of each run, each of `greylag.fusion.FUSIONS` and "learned", best first; each topic is held out of weights and
-    # choice, in five folds if none are asked for
+    # Of each run, each of `greylag.evaluation.FUSIONS` and "learned", best first; each topic is held out of weights
+    # and choice, in five folds if none are asked for
     scores: Mapping[str, Scores]
 
     @property

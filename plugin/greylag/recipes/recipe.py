@@ -11,27 +11,24 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from greylag import __version__
-from greylag.core.foreign import as_qrels
-from greylag.core.guidance import guided
-from greylag.core.hints import shown
-from greylag.core.tables import Printed, Row, Table
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
-from greylag.evaluation.scores import score_documents
-from greylag.features.column import as_feature
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements, RankingData, measure_spreads, useful_features
-from greylag.learning.extraction import training_data
-from greylag.learning.learner import Learner, Selection, after_each_round
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
-from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray, Ranking, Run, as_run
+from greylag.base import FloatArray, ParameterError, Printed, Ranking, Row, Run, Table, as_qrels, as_run, guided, shown
+from greylag.evaluation import at_level, fit_by_fold, rerank_by_fold, score_documents, split_folds
+from greylag.features import Feature, FeatureExtractor, FeatureParameters, as_feature
+from greylag.index import PositionalIndex
+from greylag.learning import (
+    Judgements,
+    Learner,
+    MMRPreselection,
+    Objective,
+    RankingData,
+    Selection,
+    after_each_round,
+    measure_spreads,
+    training_data,
+    useful_features,
+)
+from greylag.rankers import RankingModel
 from greylag.recipes.fitted import Fitted
-from greylag.trec import at_level
 
 Rankings = Run | Iterable[Ranking]
 Fit = Callable[..., Fitted]

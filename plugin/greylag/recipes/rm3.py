@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
-from greylag.core.checks import check_fractions
-from greylag.errors import ParameterError
-from greylag.features.spelling import parse_feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements
-from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
-from greylag.ranking import Run
+from greylag.base import ParameterError, Run, check_fractions
+from greylag.features import FeatureParameters, parse_feature
+from greylag.index import PositionalIndex
+from greylag.learning import Judgements, Objective
+from greylag.rankers import RankingModel
 from greylag.recipes.baselines import BM25, GRID, Grid, parameter_grid, tuned_fit
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe

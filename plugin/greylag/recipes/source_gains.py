@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.tables import Marked, Table
-from greylag.errors import ParameterError
+from greylag.base import Marked, ParameterError, Table
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.features.evidence import RunScore
-from greylag.features.feature import Feature
-from greylag.learning.data import linear_scores, spaced
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
+from greylag.features import Feature, RunScore
+from greylag.learning import ListwiseRegression, Objective, linear_scores, spaced
 from greylag.recipes.choice import Candidate, Fold, System
 
 MAX_QUERIES = 500

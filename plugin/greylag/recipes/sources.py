@@ -13,23 +13,43 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from greylag.core.checks import check_counts
-from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature
-from greylag.features.spec import EXPANSION, Pool, candidate_pool
-from greylag.features.spelling import parse_feature, parse_features
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import MAX_SEARCHED_QUERIES, Judgements, RankingData, concatenated, spaced
-from greylag.learning.extraction import CountedRankings, judged_topics, training_data
-from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.stages import RM3_PARTS, RM3Stage
-from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.base import (
+    FloatArray,
+    IntArray,
+    ParameterError,
+    Ranking,
+    Run,
+    check_counts,
+    parallel_map,
+    rebuilt,
+    reserved_path,
+)
+from greylag.evaluation import at_level
+from greylag.features import (
+    EXPANSION,
+    Feature,
+    FeatureExtractor,
+    FeatureParameters,
+    Pool,
+    candidate_pool,
+    parse_feature,
+    parse_features,
+)
+from greylag.index import PositionalIndex
+from greylag.learning import (
+    MAX_SEARCHED_QUERIES,
+    CountedRankings,
+    Judgements,
+    Objective,
+    RankingData,
+    concatenated,
+    judged_topics,
+    spaced,
+    training_data,
+)
+from greylag.rankers import RM3_PARTS, RM3Stage
 from greylag.recipes import baselines
 from greylag.recipes.baselines import GRID, Baseline, Grid, parameter_grid
-from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
-from greylag.trec import at_level
 
 T = TypeVar("T")
 

@@ -12,26 +12,30 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple, get_type_hints
 
-from greylag.core.hints import shown
-from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options
-from greylag.errors import ParameterError
-from greylag.features.feature import Feature, unique_features
-from greylag.features.spec import Pool, candidate_pool
-from greylag.features.weighting import FeatureParameters
-from greylag.index.analysis import QueryForm, StopWords, read_stop_words
-from greylag.learning.learner import Learner
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import EQUAL_WEIGHTS, MMRPreselection
-from greylag.rankers.stages import RM3Stage
+from greylag.base import (
+    Parameter,
+    ParameterError,
+    Value,
+    entry_files,
+    load_entry,
+    named_files,
+    nearest,
+    parameters,
+    read_call,
+    read_options,
+    registered,
+    shown,
+)
+from greylag.features import Feature, FeatureParameters, Pool, candidate_pool, unique_features
+from greylag.index import QueryForm, StopWords, read_stop_words
+from greylag.learning import EQUAL_WEIGHTS, Learner, MMRPreselection, Objective
+from greylag.rankers import RM3Stage
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.runtime.inputs import named_files
-from greylag.runtime.software import entry_files
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,33 @@ from textwrap import fill
 
 import numpy as np
 
-from greylag.core.checks import check_counts
-from greylag.core.foreign import as_qrels
-from greylag.core.guidance import guided
-from greylag.core.hints import shown
-from greylag.core.missing_documents import gathered
-from greylag.core.tables import as_text, html_text, visible
-from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare_scores
-from greylag.evaluation.folds import rerank_by_fold, split_folds
-from greylag.evaluation.scores import score_documents
-from greylag.index.analysis import QueryForm
-from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements, concatenated
-from greylag.learning.extraction import judged_topics
-from greylag.learning.letor import fold_folders, listed_grades, listed_run, read_features, warn_of_order
-from greylag.rankers.model import RankingModel
-from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Run, as_run
+from greylag.base import (
+    FormatError,
+    ParameterError,
+    Run,
+    as_qrels,
+    as_run,
+    as_text,
+    check_counts,
+    gather_missing,
+    guided,
+    html_text,
+    shown,
+    visible,
+)
+from greylag.evaluation import Scores, Significance, compare_scores, rerank_by_fold, score_documents, split_folds
+from greylag.index import PositionalIndex, QueryForm
+from greylag.learning import (
+    Judgements,
+    concatenated,
+    fold_folders,
+    judged_topics,
+    listed_grades,
+    listed_run,
+    read_features,
+    warn_of_order,
+)
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
@@ -355,7 +364,7 @@ def held_out_baselines(
         stages = [ModelRanker(fitted.baselines[name], index) for fitted in held_out.fitted]
         if index is None:
             parts = zip(stages, held_out.folds, strict=True)
-            with gathered():  # extraction has warned of what runs lack
+            with gather_missing():  # extraction has warned of what runs lack
                 runs[name] = Run(tuple(stage(first[qid]) for stage, fold in parts for qid in fold), name)
         else:
             runs[name] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=name)

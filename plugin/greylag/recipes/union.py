@@ -8,20 +8,21 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from greylag.core.checks import check_sequences
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
-from greylag.features.fused_runs import FusedRuns, run_columns
-from greylag.fusion import FUSIONS, LEARNED, PooledRankings
-from greylag.learning.data import Judgements, RankingData, concatenated, positive_grades
-from greylag.learning.learner import Selection
-from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
-from greylag.ranking import Ranking, Run, as_run
+from greylag.base import ParameterError, Ranking, Run, as_run, check_sequences
+from greylag.evaluation import FUSIONS, LEARNED, JoinedRuns, PooledRankings, RunFile, split_folds
+from greylag.features import FusedRuns, run_columns
+from greylag.learning import (
+    Judgements,
+    ListwiseRegression,
+    Objective,
+    RankingData,
+    Selection,
+    concatenated,
+    positive_grades,
+)
 from greylag.recipes.choice import Candidate, System, choose, cross_folds, title
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import selected_model
-from greylag.trec.runs import JoinedRuns, RunFile
 
 DEPTH = 100
 """The documents that are learned from: those that some run has at this rank or above."""

@@ -26,3 +26,9 @@ from .tables import comparison_table as comparison_table
 from .tables import means as means
 from .tables import means_table as means_table
 from .tables import models_table as models_table
+
+# isort: split
+# Between wings, not public:
+from .config import shipped_file as shipped_file
+from .runner import STUDY_FORMS as STUDY_FORMS
+from .runner import run_study as run_study

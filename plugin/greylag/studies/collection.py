@@ -13,26 +13,35 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from greylag.adapters.ir_datasets import write_documents
-from greylag.adapters.named import named_qrels, named_topics
-from greylag.core.checks import naming
-from greylag.errors import CollectionError, DependencyError, ParameterError
-from greylag.fusion import FUSIONS, fuse_runs, parse_fusion
-from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
-from greylag.index.lucene.build import build_index
-from greylag.index.lucene.documents import read_documents
-from greylag.index.lucene.jvm import start_jvm
-from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.open_index import folders
-from greylag.index.positional import PositionalIndex
-from greylag.index.searches import Search
-from greylag.ranking import Run, marked
-from greylag.runtime.files import file_stamps
-from greylag.runtime.folders import read_mark, scratch_folder
-from greylag.runtime.inputs import Names
+from greylag.base import (
+    CollectionError,
+    DependencyError,
+    Names,
+    ParameterError,
+    Run,
+    file_stamps,
+    marked,
+    naming,
+    read_mark,
+    scratch_folder,
+)
+from greylag.evaluation import FUSIONS, Qrels, SubtopicQrels, fuse_runs, parse_fusion, read_run
+from greylag.index import (
+    STOP_LISTS,
+    LuceneIndex,
+    PositionalIndex,
+    QueryForm,
+    Search,
+    StopWords,
+    build_index,
+    folders,
+    read_documents,
+    read_stop_words,
+    start_jvm,
+)
+from greylag.passages import named_qrels, named_topics, write_documents
 from greylag.studies.config import Experiment, InputFile, Positive, Settings, readable_by
 from greylag.studies.study import Context
-from greylag.trec import Qrels, SubtopicQrels, read_run
 
 IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and the file of a run
 

@@ -17,11 +17,9 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from greylag.core.spelling import nearest
-from greylag.errors import FormatError, ParameterError
+from greylag.base import FormatError, Names, ParameterError, nearest, record_files
 from greylag.evaluation import parse_measure
-from greylag.learning.linesearch.objectives import Objective
-from greylag.runtime.inputs import Names, record_files
+from greylag.learning import Objective
 
 MAX_NAME = 200
 """The longest name of a file in an output folder, in UTF-8 bytes, without its suffix."""

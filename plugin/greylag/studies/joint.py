@@ -10,10 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from greylag.reports.charts import collections_chart
-from greylag.reports.evaluation import Evaluation
-from greylag.reports.parts import stacked
-from greylag.reports.report import Section
+from greylag.evaluation import Evaluation, Section, collections_chart, stacked
 from greylag.studies import config, pipeline
 from greylag.studies.collection import OpenCollection, open_collection
 from greylag.studies.pipeline_report import together

@@ -14,40 +14,63 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import model_serializer, model_validator
 
-from greylag.core.checks import naming
-from greylag.core.spelling import parameters, read_call, read_options
-from greylag.core.tables import Row, Table
-from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Significance
-from greylag.evaluation.folds import split_folds
-from greylag.evaluation.scores import score_documents, score_subtopics
-from greylag.evaluation.significance import compare_collections
-from greylag.features.named_files import FeatureText, stage_files
-from greylag.features.spec import Pool
-from greylag.features.spelling import parse_features
-from greylag.index.analysis import QueryForm
-from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.searches import MODELS
-from greylag.learning.extraction import judged_topics
-from greylag.pipeline import Pipeline, Stage
-from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run
-from greylag.recipes import recipe as training
-from greylag.recipes.fused import FusionRecipe
-from greylag.recipes.recipe import CrossValidation, Recipe
-from greylag.recipes.spelling import RANKERS, TUNED, described, model_files, parse_model
-from greylag.recipes.training import sample_topics
-from greylag.recipes.union import FusionWeights, named_runs
-from greylag.reports import to_dict
-from greylag.runtime.inputs import Names
-from greylag.runtime.progress import each
-from greylag.stages import StageStep
+from greylag.base import (
+    FormatError,
+    Names,
+    ParameterError,
+    Pipeline,
+    Ranking,
+    Row,
+    Run,
+    Stage,
+    Table,
+    each,
+    naming,
+    parameters,
+    read_call,
+    read_options,
+)
+from greylag.evaluation import (
+    Qrels,
+    Significance,
+    SubtopicQrels,
+    compare_collections,
+    read_subtopic_qrels,
+    score_documents,
+    score_subtopics,
+    split_folds,
+    to_dict,
+)
+from greylag.features import FeatureText, Pool, StageStep, parse_features, stage_files
+from greylag.index import MODELS, LuceneIndex, QueryForm
+from greylag.learning import judged_topics
+from greylag.rankers import RankingModel
+from greylag.recipes import (
+    RANKERS,
+    TUNED,
+    CrossValidation,
+    FusionRecipe,
+    FusionWeights,
+    Recipe,
+    cross_validate,
+    described,
+    model_files,
+    named_runs,
+    parse_model,
+    sample_topics,
+)
 from greylag.studies import config
-from greylag.studies.collection import RUN, CollectionSettings, FirstStage, OpenCollection, names_of, open_collection
+from greylag.studies.collection import (
+    RUN,
+    CollectionSettings,
+    FirstStage,
+    OpenCollection,
+    names_of,
+    open_collection,
+)
 from greylag.studies.pipeline_report import Ranked, sections
 from greylag.studies.study import Context, Outcome, Study
 from greylag.studies.tables import means
-from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
 V = TypeVar("V")
 LINE_WIDTH = 100  # of a line of progress
@@ -321,7 +344,7 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     # Wrong options of stages are refused before any work.
     stages = {name: _pipeline(text, settings.path, opened) for name, text in settings.after}
     before = [first, *_beside(settings.first_stage, opened, context)]
-    trained = [cross_validate(settings, opened, context, place) for place in range(len(settings.systems))]
+    trained = [validate_system(settings, opened, context, place) for place in range(len(settings.systems))]
     validated = trained[-1]
     after = []
     for name, stage in stages.items():
@@ -393,13 +416,13 @@ def _models(settings: Settings, ranked: Ranked) -> dict[str, RankingModel]:
     return models
 
 
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
+def validate_system(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
     """Cross-validate one of `Settings.systems`, by default the main model; the test topics of a split are one fold."""
     tag, chosen = settings.systems[system]
     recipe, option = settings.recipe(chosen, opened.sources), settings.training
     # A split is one fold whose training topics are all others, so that both forms take one road.
     folds = option.folds if settings.test_topics is None else [opened.tested]
-    return training.cross_validate(
+    return cross_validate(
         recipe,
         opened.first,
         opened.qrels,

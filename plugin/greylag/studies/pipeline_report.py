@@ -7,18 +7,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from greylag.evaluation import Scores, Significance
-from greylag.evaluation.scores import highest_grades
-from greylag.ranking import Run
-from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import CrossValidation
-from greylag.reports.charts import result
-from greylag.reports.evaluation import Evaluation
-from greylag.reports.excerpts import excerpts
-from greylag.reports.figures import Figure, line_figure
-from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
-from greylag.reports.report import Section
-from greylag.reports.verdict import verdict
+from greylag.base import Run
+from greylag.evaluation import (
+    Evaluation,
+    Figure,
+    QueryChanges,
+    Scores,
+    Section,
+    Significance,
+    excerpts,
+    highest_grades,
+    line_figure,
+    most_changed,
+    query_changes,
+    result,
+    verdict,
+)
+from greylag.rankers import reasons
+from greylag.recipes import CrossValidation, Fitted
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, models_table
 

@@ -27,20 +27,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from greylag.core.tables import as_text
-from greylag.errors import ParameterError
-from greylag.features.named_files import followed
-from greylag.ranking import SEEN, marked
-from greylag.reports.evaluation import FORMS
-from greylag.reports.provenance import run_metadata
-from greylag.reports.report import write_report
-from greylag.runtime.cache import resuming
-from greylag.runtime.files import file_stamps, write_text
-from greylag.runtime.folders import alone
-from greylag.runtime.software import TREC_EVAL, code, code_files, entry_files, versions
+from greylag.base import (
+    SEEN,
+    TREC_EVAL,
+    ParameterError,
+    alone,
+    as_text,
+    code,
+    code_files,
+    entry_files,
+    file_stamps,
+    marked,
+    resuming,
+    versions,
+    write_text,
+)
+from greylag.evaluation import FORMS, run_metadata, run_tag, write_report, write_run
+from greylag.features import followed
 from greylag.studies.config import Experiment, check_file_name
 from greylag.studies.study import WORK, Context, Outcome, Progress, Study
-from greylag.trec.runs import run_tag, write_run
 
 FINISHED = "finished.json"
 RESULTS = "results.json"

@@ -15,16 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from greylag.core.checks import naming
-from greylag.core.registry import import_entry, registered, unknown
-from greylag.core.tables import Table
-from greylag.errors import ParameterError
-from greylag.ranking import Run
-from greylag.reports.evaluation import Evaluation
-from greylag.reports.report import Section
-from greylag.runtime.folders import alone
-from greylag.runtime.yaml_text import read_yaml
-from greylag.stages import modules_of
+from greylag.base import ParameterError, Run, Table, alone, import_entry, naming, read_yaml, registered, unknown
+from greylag.evaluation import Evaluation, Section
+from greylag.features import modules_of
 from greylag.studies.config import Experiment, check_fields
 
 S = TypeVar("S", bound=Experiment)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from greylag.core.tables import Table as Table  # noqa: PLC0414 (public here)
+from greylag.base import Table as Table  # noqa: PLC0414 (public here)
 from greylag.evaluation import Scores
-from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
-from greylag.rankers.model import RankingModel
+from greylag.evaluation import comparison_table as comparison_table  # noqa: PLC0414 (public here)
+from greylag.rankers import RankingModel
 
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:

@@ -17,13 +17,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from greylag.errors import DependencyError
-from greylag.evaluation import Scores, compare_scores, evaluate
-from greylag.fusion import fuse_runs
-from greylag.index.vectors import ArrayVectors, VectorSearch
-from greylag.ranking import FloatArray, Ranking, Run, unit_range
+from greylag.base import DependencyError, FloatArray, Ranking, Run, unit_range
+from greylag.evaluation import Scores, Section, compare_scores, evaluate, fuse_runs, to_dict
+from greylag.index import ArrayVectors, VectorSearch
 from greylag.recipes import GeneralRanker, HybridScores, HybridSearch
-from greylag.reports import Section, to_dict
 from greylag.studies import (
     Context,
     Experiment,

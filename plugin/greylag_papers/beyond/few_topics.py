@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.reports import Section, to_dict
+from greylag.evaluation import Scores, Section, compare_scores, parse_measure, to_dict
 from greylag.studies import (
     Context,
     Experiment,

@@ -22,15 +22,22 @@ from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from greylag import __version__
-from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Comparison, Scores, compare_scores, parse_measure, split_folds
+from greylag.base import FloatArray, FormatError, ParameterError, Run
+from greylag.evaluation import (
+    Comparison,
+    Qrels,
+    Scores,
+    Section,
+    compare_scores,
+    parse_measure,
+    read_subtopic_qrels,
+    split_folds,
+    to_dict,
+)
 from greylag.features import Feature, FeatureParameters, FeatureText, parse_features
-from greylag.learning import CountedRankings, ListwiseRegression, RankingData, judged_topics, linear_scores
-from greylag.learning.linesearch import Objective
+from greylag.learning import CountedRankings, ListwiseRegression, Objective, RankingData, judged_topics, linear_scores
 from greylag.rankers import LengthSlopes, RankingModel
-from greylag.ranking import FloatArray, Run
 from greylag.recipes import baselines, general_model
-from greylag.reports import Section, to_dict
 from greylag.studies import (
     Collection,
     CollectionSettings,
@@ -51,7 +58,6 @@ from greylag.studies import (
     open_collection,
 )
 from greylag.studies import Settings as Fields
-from greylag.trec import Qrels, read_subtopic_qrels
 from greylag_papers.texts import read_texts
 
 GENERAL, POSITIONS = "general", "general-positions"

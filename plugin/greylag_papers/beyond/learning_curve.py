@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.base import parallel_map
 from greylag.evaluation import Measure, Scores, split_folds
-from greylag.runtime import parallel_map
 from greylag.studies import Context
 
 Split = tuple[Sequence[str], list[str]]  # the topics that are held out, and those to learn from in random order

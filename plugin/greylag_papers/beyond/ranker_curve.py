@@ -15,25 +15,35 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ModelRanker, ParameterError, Run, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare_scores, evaluate, parse_measure
+from greylag.base import FloatArray
+from greylag.evaluation import (
+    Figure,
+    Panel,
+    PooledSources,
+    Scores,
+    Section,
+    Significance,
+    compare_scores,
+    evaluate,
+    line_figure,
+    parse_measure,
+    to_dict,
+)
 from greylag.features import candidate_pool, parse_features
-from greylag.fusion import PooledSources
 from greylag.learning import (
     CoordinateAscent,
     GreedySelection,
     Learner,
     ListwiseRegression,
+    Objective,
     RankingData,
     judged_topics,
     linear_scores,
     read_features,
     useful_features,
 )
-from greylag.learning.linesearch import Objective
 from greylag.rankers import RankingModel
-from greylag.ranking import FloatArray
 from greylag.recipes import Automatic, AutomaticRecipe, LambdaMART, LambdaMARTRecipe, general_model, train_on_data
-from greylag.reports import Figure, Panel, Section, line_figure, to_dict
 from greylag.studies import (
     CollectionSettings,
     Context,

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from greylag.evaluation import detectable_difference, holm
-from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Panel, Section, line_figure
+from greylag.base import FloatArray, IntArray
+from greylag.evaluation import Figure, Panel, Section, detectable_difference, holm, line_figure
 from greylag.studies import Table, means_table
 from greylag_papers.texts import read_texts
 

@@ -18,10 +18,8 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, FloatArray, IntArray, parallel_map
 from greylag.learning import MMRFeatureSelection
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime import parallel_map
 from greylag.studies import Context, Outcome, Positive, Seed, Study
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies, accuracy_table, sections, verdict

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.sparse import csc_array
 from scipy.special import xlogy
 
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray
 
 TIE_DECIMALS = 12  # rounding errors depend on the order of the classes, and must not decide between equal words
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from greylag.ranking import FloatArray
+from greylag.base import FloatArray
 
 
 class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

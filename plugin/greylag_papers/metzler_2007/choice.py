@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from greylag.base import FloatArray
 from greylag.evaluation import fit_by_fold, split_folds
-from greylag.learning import GreedySelection, RankingData, Selection, after_each_round
-from greylag.learning.linesearch import Objective
-from greylag.ranking import FloatArray
+from greylag.learning import GreedySelection, Objective, RankingData, Selection, after_each_round
 
 HeldOut = tuple[tuple[float, ...], ...]
 """For each learner, the mean of the measure over the held-out queries after 1, 2, ... features."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from greylag.evaluation import at_level
 from greylag.features import (
     EXPANSION,
     Feature,
@@ -31,12 +32,12 @@ from greylag.learning import (
     CountedRankings,
     GreedySelection,
     Learner,
+    Objective,
     RankingData,
     Selection,
     after_each_round,
     useful_features,
 )
-from greylag.learning.linesearch import Objective
 from greylag.rankers import RankingModel
 from greylag.recipes import BaselineRecipe, Fitted, baselines, selected_model
 from greylag.studies import (
@@ -51,7 +52,6 @@ from greylag.studies import (
     readable_by,
 )
 from greylag.studies import Settings as Part
-from greylag.trec import at_level
 from greylag_papers.metzler_2007.choice import HeldOut, choose_learner
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]

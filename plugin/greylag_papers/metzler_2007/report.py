@@ -11,9 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure, Scores, Significance, compare_scores
+from greylag.evaluation import (
+    SIGNIFICANCE_LEVEL,
+    Figure,
+    Measure,
+    Panel,
+    Scores,
+    Section,
+    Significance,
+    change_chart,
+    compare_scores,
+    line_figure,
+)
 from greylag.rankers import RankingModel
-from greylag.reports import Figure, Panel, Section, change_chart, line_figure
 from greylag.studies import Table, comparison_table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (

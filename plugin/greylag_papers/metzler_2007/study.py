@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from greylag import ParameterError, Run
-from greylag.evaluation import evaluate, rerank_by_fold, split_folds
+from greylag.base import parallel_map
+from greylag.evaluation import evaluate, rerank_by_fold, split_folds, to_dict
 from greylag.rankers import ModelRanker
 from greylag.recipes import Fitted
-from greylag.reports import to_dict
-from greylag.runtime import parallel_map
 from greylag.studies import Context, OpenCollection, Outcome, Study, open_collection
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Settings

@@ -12,7 +12,7 @@ from dataclasses import asdict
 import numpy as np
 
 from greylag import ParameterError
-from greylag.reports import Section
+from greylag.evaluation import Section
 from greylag.studies import Context, Outcome, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.images import MODEL, ImageSettings, named_examples, open_images

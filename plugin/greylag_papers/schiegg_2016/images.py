@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.reports import Section
+from greylag.evaluation import Section
 from greylag.studies import Context, Outcome, Positive, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels

@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from greylag.learning.structured import CuttingPlane, Ensemble, TrainingSet, directions, lengths
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray
+from greylag.learning import CuttingPlane, Ensemble, TrainingSet, directions, lengths
 
 _log = logging.getLogger("greylag")
 

@@ -26,9 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag import ParameterError
-from greylag.learning.structured import inner
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime import compiled
+from greylag.base import FloatArray, IntArray, compiled
+from greylag.learning import inner
 
 
 class Network(NamedTuple):
@@ -229,7 +228,7 @@ def colour_features(colours: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PottsModel:
-    """Segmentation as a `greylag.learning.structured.StructuredModel`: inputs are superpixels, outputs labels.
+    """Segmentation as a `greylag.learning.StructuredModel`: inputs are superpixels, outputs labels.
 
         w' Psi(x, y) = (sum_p u_(y_p)' phi_p - sum over neighbours p, q of (v + v' a_pq) [y_p != y_q]) / P
 

@@ -11,9 +11,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from greylag.learning.structured import StructuredModel, TrainingSet
-from greylag.reports import Figure, line_figure
-from greylag.runtime import parallel_map
+from greylag.base import parallel_map
+from greylag.evaluation import Figure, line_figure
+from greylag.learning import StructuredModel, TrainingSet
 from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.schiegg_2016.trials import (

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Section
+from greylag.base import FloatArray, IntArray
+from greylag.evaluation import Section
 from greylag.studies import Context, Outcome, Positive, Study, Table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.schiegg_2016.potts import (

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from greylag.base import ModularGain, greedy_picks
 from greylag.diversity import CoverageModel
-from greylag.greedy import ModularGain, greedy_picks
-from greylag.reports import Section
+from greylag.evaluation import Section
 from greylag.studies import Context, Outcome, Positive, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.trials import (

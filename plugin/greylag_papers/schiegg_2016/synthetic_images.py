@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from greylag import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

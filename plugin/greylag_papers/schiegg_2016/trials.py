@@ -17,7 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.learning.structured import (
+from greylag.base import FloatArray, parallel_map
+from greylag.learning import (
     Assignment,
     Coulomb,
     CuttingPlane,
@@ -28,8 +29,6 @@ from greylag.learning.structured import (
     directions,
     lengths,
 )
-from greylag.ranking import FloatArray
-from greylag.runtime import parallel_map
 from greylag.studies import Experiment, Positive
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 

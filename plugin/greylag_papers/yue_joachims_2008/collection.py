@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag.diversity import C_GRID
-from greylag.evaluation import Significance
-from greylag.reports import Figure, Section, line_figure, to_dict
+from greylag.evaluation import Figure, Section, Significance, line_figure, to_dict
 from greylag.studies import Context, Outcome, Positive, Study, comparison_table, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag import ParameterError
+from greylag.base import TIE_TOLERANCE, FloatArray, Gain, IntArray, ModularGain, greedy_picks, parallel_map
 from greylag.diversity import (
     C_GRID,
     MMR,
@@ -21,10 +22,7 @@ from greylag.diversity import (
     unweighted_coverage,
 )
 from greylag.evaluation import Scores, Significance, Subtopics, compare_scores, parse_measure
-from greylag.greedy import TIE_TOLERANCE, Gain, ModularGain, greedy_picks
-from greylag.learning.structured import CuttingPlane
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime import parallel_map
+from greylag.learning import CuttingPlane
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 
 LOSS = "weighted subtopic loss"

@@ -11,12 +11,10 @@ import numpy as np
 from scipy.special import comb
 
 from greylag import FormatError
+from greylag.base import greedy_picks
 from greylag.diversity import subtopic_gain
-from greylag.evaluation import Subtopics
-from greylag.greedy import greedy_picks
-from greylag.reports import Section
+from greylag.evaluation import Section, Subtopics, read_subtopic_qrels
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Study, means_table
-from greylag.trec import read_subtopic_qrels
 
 
 class Settings(Experiment):

@@ -10,13 +10,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag import ParameterError, Ranking
+from greylag.base import FloatArray, unit_range
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
-from greylag.evaluation import Subtopics
+from greylag.evaluation import SubtopicQrels, Subtopics, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
-from greylag.ranking import FloatArray, unit_range
 from greylag.studies import Context, Experiment, InputFile, Positive, open_index
-from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
 

@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from greylag.diversity import C_GRID
-from greylag.evaluation import SIGNIFICANCE_LEVEL, holm
-from greylag.reports import Section, line_figure
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Section, holm, line_figure
 from greylag.studies import Context, Experiment, Outcome, Positive, Study, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

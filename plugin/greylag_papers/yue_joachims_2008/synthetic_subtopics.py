@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from greylag.base import FloatArray
 from greylag.evaluation import Subtopics
-from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import roc_auc_score
 
 from greylag import ParameterError
+from greylag.base import FloatArray, IntArray
 from greylag.evaluation import holm
-from greylag.manifold import AffinityGraph, iterates
-from greylag.ranking import FloatArray, IntArray
+from greylag.rankers import AffinityGraph, iterates
 from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 

@@ -17,11 +17,10 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from greylag.base import FloatArray, IntArray, parallel_map
+from greylag.evaluation import Section
 from greylag.index import PositionalIndex, stem
-from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
-from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Section
-from greylag.runtime import parallel_map
+from greylag.rankers import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag.studies import Context, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (

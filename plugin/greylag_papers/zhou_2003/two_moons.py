@@ -15,9 +15,9 @@ from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.datasets import make_moons
 
-from greylag.manifold import iterates, rank
-from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Section
+from greylag.base import FloatArray, IntArray
+from greylag.evaluation import Section
+from greylag.rankers import iterates, rank
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.zhou_2003.by_example import connecting, roc_areas
 

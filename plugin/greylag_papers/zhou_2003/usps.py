@@ -15,10 +15,9 @@ from pydantic import Field
 from scipy.spatial.distance import cdist
 
 from greylag import FormatError
-from greylag.manifold import Graph, affinity_graph, degrees, rank
-from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Panel, Section, line_figure
-from greylag.runtime import parallel_map, read_arrays
+from greylag.base import FloatArray, IntArray, parallel_map, read_arrays
+from greylag.evaluation import Figure, Panel, Section, line_figure
+from greylag.rankers import Graph, affinity_graph, degrees, rank
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import greylag
+from greylag.base import read_json_lines
 from greylag.cli import main
-from greylag.runtime import read_json_lines
 from tests.greylag.index.lucene.oracle import anserini_index
 from tests.greylag.index.lucene.samples import write_json
 from tests.processes import python

@@ -1,13 +1,13 @@
 """The checks of an installation and of an index.
 
-Tests `greylag.index.lucene.doctor`.
+Tests `greylag.index.doctor`.
 """
 
 import re
 import shutil
 import sys
 
-from greylag.index.lucene import doctor
+from greylag.index import doctor
 from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 
 
@@ -48,6 +48,6 @@ def test_without_java_all_that_needs_no_index_is_ready(command, made, tmp_path, 
 
 
 def test_a_jvm_that_fails(command, monkeypatch):
-    monkeypatch.setattr(doctor, "diagnose", lambda *_: (doctor.Check("JVM", False, "does not start", "do this"),))
+    monkeypatch.setattr("greylag.index.diagnose", lambda *_: (doctor.Check("JVM", False, "does not start", "do this"),))
     fails = "fails   JVM: does not start; do this"
     assert command("doctor")[:2] == (1, f"{fails}\ngreylag is not ready: see JVM above\n")

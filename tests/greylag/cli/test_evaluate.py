@@ -10,10 +10,8 @@ import pytest
 import yaml
 
 from greylag.cli.options import parse_measures
-from greylag.evaluation import parse_measure
-from greylag.reports import compare
-from greylag.reports.evaluation import FORMS
-from greylag.trec import read_qrels
+from greylag.evaluation import compare, parse_measure, read_qrels
+from greylag.evaluation.reports.evaluation import FORMS
 from tests.greylag.cli.conftest import write_qrels
 from tests.processes import run
 

@@ -2,18 +2,17 @@ import json
 
 import pytest
 
-from greylag.core.tables import as_text
+from greylag.base import Ranking
+from greylag.base.core.tables import as_text
 from greylag.diversity import PRESETS, DiversityModel
+from greylag.evaluation import read_run, read_topics
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
-from greylag.index import PositionalIndex
-from greylag.index.lucene import LuceneIndex
+from greylag.index import LuceneIndex, PositionalIndex
 from greylag.rankers import RankingModel
 from greylag.rankers.explanation import explain_documents
-from greylag.ranking import Ranking
+from greylag.rankers.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.recipes.general import GeneralRanker, general_model, general_model_for
-from greylag.reports.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
-from greylag.trec import read_run, read_topics
 from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 from tests.greylag.studies.samples import Page
 

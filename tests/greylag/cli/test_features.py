@@ -1,3 +1,8 @@
+"""Features of runs as files.
+
+Tests `feature_options`.
+"""
+
 import gzip
 
 import numpy as np

@@ -5,14 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
-from greylag.evaluation import evaluate
+from greylag.base import ParameterError, Ranking, Run
+from greylag.evaluation import LEARNED, evaluate, fuse_runs, read_qrels, read_run, write_run
 from greylag.features.fused_runs import FusedRuns
-from greylag.fusion import LEARNED, fuse_runs
 from greylag.rankers import FusionRanker, RankingModel
-from greylag.ranking import Ranking, Run
 from greylag.recipes import learn_fusion
-from greylag.trec import read_qrels, read_run, write_run
 from tests.greylag.cli.conftest import unremarked, write_qrels
 from tests.greylag.recipes.test_learned_fusion import runs_of
 

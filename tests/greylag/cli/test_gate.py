@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from greylag import compare, write_run
+from greylag.base import Ranking, Run
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.ranking import Ranking, Run
-from greylag.reports.gate import check_gate
+from greylag.evaluation.reports.gate import check_gate
 from tests.greylag.cli.conftest import write_qrels
 from tests.refusals import refuses
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run
-from tests.greylag.adapters.data_set import registered
 from tests.greylag.cli.conftest import DEMO
+from tests.greylag.passages.adapters.data_set import registered
 
 
 def test_the_index_has_positions_whatever_the_number_of_threads(command, made, tmp_path):

@@ -1,6 +1,6 @@
 """Whatever option, setting or parameter names a file is an input: protected, and what resumed work depends on.
 
-Tests `greylag.runtime.inputs`.
+Tests `greylag.base.runtime.inputs`.
 """
 
 import json
@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from greylag.base import ParameterError
+from greylag.base.core.registry import registered
+from greylag.base.runtime.inputs import Names
 from greylag.cli import COMMANDS, running
 from greylag.cli.options import Shared
 from greylag.cli.running import OUTPUTS, RESUMED_COMMANDS, check_outputs, dependencies, input_files
-from greylag.core.registry import registered
-from greylag.errors import ParameterError
-from greylag.runtime.inputs import Names
-from greylag.stages import StageStep, registered_stages
+from greylag.features.stage_registry import StageStep, registered_stages
 from greylag.studies.config import Experiment
 from greylag.studies.study import find_study
 
@@ -188,7 +188,7 @@ CHANGED = {
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_file_is_changed_between_interruption_and_resumption(name, made, command, tmp_path, monkeypatch):
     """All files that are opened are known, and the results are those of the new file, although all work was kept."""
-    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("greylag.base.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     given(made, tmp_path / "in")
     monkeypatch.chdir(tmp_path / "in")
     (tmp_path / "in" / "queries").write_text(
@@ -206,7 +206,7 @@ def test_a_file_is_changed_between_interruption_and_resumption(name, made, comma
         return [(out / part).read_bytes() for part in ("out", "held") if (out / part).exists()]
 
     with monkeypatch.context() as kept:
-        kept.setattr("greylag.runtime.cache.WorkLog.remove", lambda log: None)
+        kept.setattr("greylag.base.runtime.cache.WorkLog.remove", lambda log: None)
         before = results(tmp_path / "whole")
     known, opened = read()
     assert opened <= known

@@ -16,11 +16,11 @@ import typer
 from tqdm import tqdm
 
 import greylag
+from greylag.base.core.tables import visible
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
 from greylag.cli.options import MEASURE, Shared
 from greylag.cli.running import OUTPUTS
 from greylag.cli.terminal import write_line
-from greylag.core.tables import visible
 from tests.processes import SECONDS, run
 
 MOST_OPTIONS = 128  # with the eight of all commands
@@ -134,7 +134,7 @@ def test_errors_are_one_line(refused, monkeypatch, error, reason):
     def fail(path):
         raise error
 
-    monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", fail)
+    monkeypatch.setattr("greylag.index.diagnose", fail)
     assert refused("doctor") == f"greylag: error: {reason}\n"
 
 
@@ -152,15 +152,15 @@ def test_an_interrupt(command, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", interrupt)
+    monkeypatch.setattr("greylag.index.diagnose", interrupt)
     assert command("doctor") == (130, "", "greylag: interrupted\n")
 
 
 def test_a_reader_that_stops_early():
     """As in ``greylag ... | head``."""
     code = (
-        "import sys; import greylag.index.lucene.doctor; from greylag.cli import main\n"
-        "greylag.index.lucene.doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
+        "import sys; import greylag.index; from greylag.cli import main\n"
+        "greylag.index.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
         "sys.argv = ['greylag', 'doctor']; main()"
     )
     with subprocess.Popen(

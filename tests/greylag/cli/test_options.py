@@ -2,11 +2,11 @@ import re
 
 import pytest
 
+from greylag.base import FormatError
 from greylag.cli.fuse import METHODS
 from greylag.cli.options import Shared
 from greylag.cli.search import SEARCH_KINDS as SEARCHES
 from greylag.cli.train import MODELS
-from greylag.errors import FormatError
 
 
 def test_reading(tmp_path):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from greylag.evaluation import pool_runs
-from greylag.trec import read_qrels
+from greylag.evaluation import pool_runs, read_qrels
 
 
 def test_what_is_written_is_pythons_pool(command, made, tmp_path):

@@ -18,28 +18,17 @@ from greylag import (
     read_topics,
     write_run,
 )
+from greylag.base import read_json_lines
+from greylag.base.ranking import SEEN
 from greylag.cli.model_inputs import seen_topics
-from greylag.diversity import (
-    CSSVM,
-    MMR,
-    Coverage,
-    DiversityModel,
-    GroupLimit,
-    RandomOrder,
-    SVMDiv,
-    XQuAD,
-    parse_diversity,
-    train_to_diversify,
-)
+from greylag.diversity import CSSVM, MMR, Coverage, DiversityModel, GroupLimit, RandomOrder, SVMDiv, XQuAD
+from greylag.diversity.recipe import parse_diversity, train_to_diversify
+from greylag.evaluation import read_subtopic_qrels, read_titles
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
-from greylag.index.vectors import ArrayVectors
-from greylag.manifold import ManifoldRanker
-from greylag.rankers import MaxPassage, RankingModel
-from greylag.ranking import SEEN
+from greylag.index import ArrayVectors
+from greylag.rankers import ManifoldRanker, MaxPassage, RankingModel
 from greylag.recipes import HybridSearch
-from greylag.runtime import read_json_lines
-from greylag.trec import read_subtopic_qrels, read_titles
 from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt, unremarked, write_qrels
 
 

@@ -12,18 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from greylag.base import ParameterError
+from greylag.base.runtime.cache import beside
 from greylag.cli import main, running
 from greylag.cli.options import Shared
 from greylag.cli.running import check_outputs, dependencies, input_files
-from greylag.errors import ParameterError
-from greylag.runtime.cache import beside
+from tests.greylag.base.runtime.test_progress import bars, on_terminal
 from tests.greylag.cli.conftest import COMPILING
-from tests.greylag.runtime.test_progress import bars, on_terminal
 from tests.processes import SECONDS, python
 
-IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
+IMPATIENT = (
+    "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
+)
 INTERRUPTED = """
-import os, signal, greylag.runtime.cache as log
+import os, signal, greylag.base.runtime.cache as log
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
 save, kept = log.WorkLog.save_result, []
 

@@ -10,17 +10,15 @@ from functools import partial
 import pytest
 
 from greylag import LuceneIndex, PositionalIndex, Run
+from greylag.base.core.spelling import parameters
 from greylag.cli.search import search_first
-from greylag.core.spelling import parameters
-from greylag.evaluation import evaluate
+from greylag.evaluation import PooledSources, evaluate, read_qrels, read_run, read_topics
 from greylag.features.spelling import parse_features
-from greylag.fusion import PooledSources
 from greylag.index import RM3Search
-from greylag.learning.structured import Coulomb, CuttingPlane
+from greylag.learning import Coulomb, CuttingPlane
 from greylag.rankers import ModelRanker, RankingModel
-from greylag.recipes import parse_model
+from greylag.recipes.spelling import parse_model
 from greylag.recipes.training import train as train_by
-from greylag.trec import read_qrels, read_run, read_topics
 from tests.greylag.cli.conftest import ON_BOTH_INDEXES, spelt
 
 TINY = {"k1": (0.9,), "b": (0.4,), "mu": (1000.0,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}

@@ -6,13 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from greylag.evaluation import evaluate
+from greylag.base import Run
+from greylag.evaluation import evaluate, read_qrels, read_run, write_run
 from greylag.learning import ListwiseRegression, read_features
 from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
-from greylag.ranking import Run
 from greylag.recipes.index_free import with_relevant
-from greylag.trec import read_qrels, read_run, write_run
 from tests.greylag.cli.conftest import spelt, unremarked
 from tests.greylag.cli.test_train import TINY
 

@@ -11,11 +11,10 @@ import pytrec_eval
 from scipy import stats
 from sklearn.metrics import ndcg_score
 
-from greylag.errors import ParameterError
-from greylag.evaluation import evaluate, score_holes
+from greylag.base import ParameterError
+from greylag.evaluation import compare, evaluate, read_run
+from greylag.evaluation.scoring.holes import score_holes
 from greylag.learning import listed_grades, read_features
-from greylag.reports import compare
-from greylag.trec import read_run
 from tests.refusals import refuses
 
 FOLDS, TOPICS, DOCUMENTS = 5, 6, 12

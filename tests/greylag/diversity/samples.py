@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from greylag.base import Ranking
 from greylag.diversity import PRESETS, Candidates, DiversityModel
 from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.evaluation import Subtopics
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
 
 WORDS = [f"w{i}x" for i in range(12)]
 SMALL = CoverageFeatures(

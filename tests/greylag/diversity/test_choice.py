@@ -7,16 +7,21 @@ import numpy as np
 import pytest
 
 import greylag
+from greylag.base import Run, read_json_lines
 from greylag.diversity import MMR, PM2, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
 from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
-from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
-from greylag.evaluation.selection_bias import unseen_scores
+from greylag.evaluation import (
+    best_of_many,
+    evaluate_by_subtopic,
+    read_aspects,
+    read_run,
+    read_subtopic_qrels,
+    split_folds,
+)
+from greylag.evaluation.scoring.selection_bias import unseen_scores
+from greylag.features.stage_registry import StageStep
+from greylag.index import ArrayVectors
 from greylag.index.positional import PositionalIndex
-from greylag.index.vectors import ArrayVectors
-from greylag.ranking import Run
-from greylag.runtime import read_json_lines
-from greylag.stages import StageStep
-from greylag.trec import read_aspects, read_run, read_subtopic_qrels
 from tests.greylag.diversity import samples
 
 N = 15

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from greylag.base import Ranking
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, CoverageModel
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion, word_coverage
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
-from greylag.learning.structured import TrainingSet
-from greylag.ranking import Ranking
+from greylag.learning import TrainingSet
 from tests.greylag.diversity import samples
 
 

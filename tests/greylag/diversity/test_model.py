@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag.base import ModelError
 from greylag.diversity import PRESETS, DiversityModel
-from greylag.errors import ModelError
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greylag.base import Ranking
 from greylag.diversity import NearDuplicates
-from greylag.index import PositionalIndex
-from greylag.index.vectors import ArrayVectors, TfidfVectors
+from greylag.index import ArrayVectors, PositionalIndex, TfidfVectors
 from greylag.passages import rerank
-from greylag.ranking import Ranking
 
 WORDS = st.lists(st.sampled_from(["w1x", "w2x", "w3x"]), max_size=7)
 

@@ -5,25 +5,15 @@ from math import comb
 
 import pytest
 
-from greylag.diversity import (
-    CSSVM,
-    MMR,
-    PRESETS,
-    CandidateMaker,
-    DiversityRecipe,
-    SVMDiv,
-    parse_diversity,
-    train,
-    train_to_diversify,
-    training_examples,
-)
+from greylag.base import Run
+from greylag.diversity import CSSVM, MMR, PRESETS, CandidateMaker, SVMDiv, train
 from greylag.diversity.coverage_model import Criterion
-from greylag.diversity.recipe import DIVERSITY_MODELS
+from greylag.diversity.recipe import DIVERSITY_MODELS, DiversityRecipe, parse_diversity, train_to_diversify
+from greylag.diversity.training import training_examples
 from greylag.evaluation import evaluate_by_subtopic
-from greylag.evaluation.folds import split_folds
-from greylag.evaluation.subtopics import relevant_documents
-from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.ranking import Run
+from greylag.evaluation.scoring.folds import split_folds
+from greylag.evaluation.scoring.subtopics import relevant_documents
+from greylag.learning import Coulomb, CuttingPlane
 from tests.greylag.diversity import samples
 
 N = 12

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from greylag.base import ModelError, ParameterError, Run
 from greylag.diversity import (
     CSSVM,
     MMR,
@@ -21,15 +22,12 @@ from greylag.diversity import (
     XQuAD,
     choose_diversifier,
     fit_svmdiv,
-    parse_diversity,
-    train_to_diversify,
-    training_examples,
 )
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import CoverageFeatures
-from greylag.errors import ModelError, ParameterError
-from greylag.index.vectors import ArrayVectors
-from greylag.ranking import Run
+from greylag.diversity.recipe import parse_diversity, train_to_diversify
+from greylag.diversity.training import training_examples
+from greylag.index import ArrayVectors
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from greylag.base import ModularGain, Ranking, Run, greedy_picks, unit_range
 from greylag.diversity import (
     PM2,
     Coverage,
+    DiversityStage,
     EssentialPages,
     EssentialPagesGain,
-    GreedyStage,
     GroupLimit,
     RandomOrder,
     XQuAD,
@@ -26,14 +27,12 @@ from greylag.diversity import (
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
-from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Run, unit_range
 from tests.greylag.diversity import samples
 
 
 @dataclass(frozen=True)
-class Backwards(GreedyStage):
+class Backwards(DiversityStage):
     """Prefers the last candidate."""
 
     def gain(self, candidates):

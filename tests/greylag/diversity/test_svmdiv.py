@@ -10,22 +10,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from greylag.diversity import (
-    C_GRID,
-    CSSVM,
-    PRESETS,
-    CandidateMaker,
-    CoverageModel,
-    RandomOrder,
-    SVMDiv,
-    train,
-    training_examples,
-)
-from greylag.diversity.training import mean_loss
+from greylag.base import Pipeline, Ranking
+from greylag.diversity import C_GRID, CSSVM, PRESETS, CandidateMaker, CoverageModel, RandomOrder, SVMDiv, train
+from greylag.diversity.training import mean_loss, training_examples
 from greylag.index.positional import PositionalIndex
-from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.pipeline import Pipeline
-from greylag.ranking import Ranking
+from greylag.learning import Coulomb, CuttingPlane
 from tests.greylag.diversity import samples
 
 N = 15

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from greylag.base import Ranking, unit_range
+from greylag.base.greedy import greedy_path
 from greylag.diversity import DPP, MMR, MSD
 from greylag.diversity.dpp import LogDeterminant
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.diversity.msd import DistanceSum
 from greylag.diversity.vector_gain import exact_rows
-from greylag.greedy import greedy_path
+from greylag.index import ArrayVectors
 from greylag.index.positional import PositionalIndex
-from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
-from greylag.ranking import Ranking, unit_range
 
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
 WORDS = ["cat", "dog", "pig", "cow", "hen"]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from greylag.evaluation import read_topics
 from greylag.index.lucene.build import build_index
-from greylag.trec import read_topics
 
 
 @pytest.fixture(scope="package")

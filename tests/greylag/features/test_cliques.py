@@ -6,12 +6,12 @@ from math import comb, log
 import numpy as np
 import pytest
 
+from greylag.base import Ranking
 from greylag.features.cliques import ABSENT, FILLER, QueryTerms, cliques, distinct_cliques, query_cliques
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec, candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
 
 POOL = candidate_pool()
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag.base import FormatError, ModelError, ParameterError, Ranking, Run
 from greylag.diversity import PRESETS, CandidateMaker
-from greylag.errors import FormatError, ModelError, ParameterError
+from greylag.evaluation import write_run
 from greylag.features.evidence import Prior, RunScore, Score, VectorCosine
 from greylag.features.extract import FeatureExtractor
 from greylag.features.learned.trees import LEAF, Trees
@@ -18,8 +19,6 @@ from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.rankers import ModelRanker, RankingModel
-from greylag.ranking import Ranking, Run
-from greylag.trec import write_run
 from tests.refusals import refuses
 
 OF_PRIORS = PositionalIndex.from_texts({"a": "cat dog", "b": "cat", "c": "dog dog", "d": "pig"})

@@ -8,6 +8,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from greylag.base import Ranking
 from greylag.features.cliques import cliques, relevance_models
 from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureCounts, FeatureExtractor
@@ -15,7 +16,6 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
 BY_POSITION = parse_features(

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from greylag.errors import FormatError
+from greylag.base import FormatError, Ranking, Run
+from greylag.evaluation import fuse_runs, read_run, write_run
+from greylag.evaluation.fusion import FUSIONS
 from greylag.features.extract import FeatureExtractor
 from greylag.features.fused_runs import FusedRuns
 from greylag.features.spelling import parse_feature, parse_features
-from greylag.fusion import FUSIONS, fuse_runs
-from greylag.ranking import Ranking, Run
-from greylag.trec import read_run, write_run
 from tests.refusals import refuses
 
 ONE = Run((Ranking("1", "", ("a", "b"), [2.0, 1.0]), Ranking("2", "", ("e",), [1.0])), "one")

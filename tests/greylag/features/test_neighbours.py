@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from greylag.base import Ranking
 from greylag.features.extract import FeatureExtractor
 from greylag.features.neighbours import NEIGHBOURS
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"w{n % 7} w{n % 5} w{n % 11} w{n * n % 13} w{n % 3}" for n in range(NEIGHBOURS + 30)}
 TEXTS |= {"alone": "only", "empty": ""}

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from greylag.base import Ranking, Run, unit_range
+from greylag.evaluation import fuse_runs
 from greylag.features.feature import z_scores
-from greylag.fusion import fuse_runs
-from greylag.ranking import Ranking, Run, unit_range
 
 LARGEST = float(np.finfo(float).max)
 ROWS = [

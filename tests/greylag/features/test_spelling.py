@@ -15,19 +15,26 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 from sklearn.preprocessing import minmax_scale
 
+from greylag.base import ParameterError, Ranking
+from greylag.base.runtime.inputs import named_files
 from greylag.diversity import MMR
-from greylag.errors import ParameterError
 from greylag.features.evidence import Prior, Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import NORMALISATIONS, Evidence, FeatureUnion, Normalised, PythonFeature, derive, supply
+from greylag.features.feature import (
+    NORMALISATIONS,
+    Evidence,
+    FeatureUnion,
+    Normalised,
+    PythonFeature,
+    derive,
+    supply,
+)
 from greylag.features.fused_runs import FusedRuns
 from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking
-from greylag.runtime.inputs import named_files
 from tests.refusals import refuses
 
 

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
+from greylag.base import FormatError, ModelError, ParameterError, Ranking
 from greylag.diversity import MMR, Coverage, DiversityModel, SVMDiv
-from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
+from greylag.features.stage_registry import StageStep
 from greylag.features.stages import StageScore
-from greylag.manifold import ManifoldRanker
-from greylag.rankers import ModelRanker, RankingModel, RM3Stage
-from greylag.ranking import Ranking
-from greylag.stages import StageStep
+from greylag.rankers import ManifoldRanker, ModelRanker, RankingModel, RM3Stage
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from greylag.base.runtime.cache import Cache
 from greylag.features import statistics
 from greylag.features.spec import Window
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Part
-from greylag.runtime.cache import Cache
 
 
 def test_planted_counts_are_counted_again(tmp_path, monkeypatch):

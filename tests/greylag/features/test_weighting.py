@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Query
 from greylag.features.extract import FeatureExtractor
 from greylag.features.gains import add_gains, gain, set_absent
 from greylag.features.spec import SINGLE_TERM
@@ -20,7 +20,6 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Query
 from tests.greylag.index.lucene import oracle as lucene_oracle
 from tests.refusals import refuses
 

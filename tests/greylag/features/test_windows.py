@@ -7,14 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, Ranking
 from greylag.features import statistics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.index.analysis import analyze
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 from tests.refusals import refuses
 

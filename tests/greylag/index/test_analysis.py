@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import greylag.index.analysis
+from greylag.base import Ranking
 from greylag.index import PositionalIndex
 from greylag.index.analysis import (
     LuceneAnalysis,
@@ -29,7 +30,6 @@ from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
 from greylag.index.multilingual import analysis_of
-from greylag.ranking import Ranking
 
 
 @pytest.mark.parametrize(("name", "file", "field"), [

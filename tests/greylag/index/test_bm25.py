@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from greylag.base import Query
+from greylag.evaluation import read_topics
 from greylag.index import PositionalIndex
 from greylag.index.bm25 import stored_lengths
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Query
-from greylag.trec import read_topics
 
 TEXTS = {"b": "goose goose duck", "a": "goose goose duck", "c": "duck " * 30, "d": "the of", "é": "swan"}
 

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.fusion import PooledSources
+from greylag.base import Query
+from greylag.base.pipeline import run_step
+from greylag.evaluation import PooledSources, read_topics
 from greylag.index import PositionalIndex
 from greylag.index.expansion import RM3Search, frequent_terms, interpolate, relevance_model
 from greylag.index.lucene import build
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.pipeline import run_step
-from greylag.ranking import Query
-from greylag.trec import read_topics
 from tests.greylag.index.lucene.samples import write_json
 
 

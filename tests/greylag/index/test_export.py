@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError, GreylagError
+from greylag.base import CollectionError, GreylagError
+from greylag.base.pipeline import run_step
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import array_folder
@@ -20,7 +21,6 @@ from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import DTYPES
-from greylag.pipeline import run_step
 from tests.greylag.index.samples import TEXTS, make_index
 from tests.processes import python
 

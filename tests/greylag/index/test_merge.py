@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import CollectionError, ParameterError, Query, Ranking
+from greylag.evaluation import read_topics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.index import merge
@@ -24,8 +25,6 @@ from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
 from greylag.index.tables import offsets
-from greylag.ranking import Query, Ranking
-from greylag.trec import read_topics
 from tests.greylag.features.test_extract import BY_POSITION
 from tests.greylag.index.samples import from_shards, split
 

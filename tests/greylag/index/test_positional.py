@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError
 from greylag.index import analysis
 from greylag.index.positional import PositionalIndex
 from tests.greylag.index.oracle import decode_postings

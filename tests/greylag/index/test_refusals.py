@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, Reranker
+from greylag.base import CollectionError, FormatError, ParameterError, Query
 from greylag.diversity import MMR
-from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.features.spelling import parse_features
-from greylag.index import streams
+from greylag.index import ArrayVectors, FaissVectors, FunctionVectors, TfidfVectors, read_vectors, streams
 from greylag.index.analysis import QueryForm, read_stop_words
 from greylag.index.expansion import RM3Search
 from greylag.index.tables import numbered
-from greylag.index.vectors import ArrayVectors, FaissVectors, FunctionVectors, TfidfVectors, read_vectors
-from greylag.manifold import ManifoldRanker
-from greylag.ranking import Query
+from greylag.rankers import ManifoldRanker
 from tests.greylag.index.samples import from_shards, split
 
 ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)

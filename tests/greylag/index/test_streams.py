@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError
 from greylag.index import streams
 from greylag.index.shards import Shard
 from greylag.index.tables import join, offsets
@@ -193,9 +193,9 @@ FUZZ = """
 import random
 from dataclasses import replace
 import numpy as np
-from greylag.runtime import compilation
+from greylag.base.runtime import compilation
 compilation.compiled = lambda **_: lambda function: function
-from greylag.errors import CollectionError
+from greylag.base.errors import CollectionError
 from tests.greylag.index.test_streams import N_DOCUMENTS, shard_of
 
 rng = random.Random(5)

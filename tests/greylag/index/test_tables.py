@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError
 from greylag.index import analysis
 from greylag.index.invert import invert
 from greylag.index.shards import Part, Shard

@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, Ranking
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.index import words as module
 from greylag.index.analysis import written_words
+from greylag.index.doctor import diagnose
 from greylag.index.lucene.build import build_index
-from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.words import CollectionWords, Words
-from greylag.ranking import Ranking
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import write_json
 

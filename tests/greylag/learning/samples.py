@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from greylag.base import Ranking
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
@@ -13,7 +14,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData, positive_grades
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.ranking import Ranking
 from greylag.recipes.recipe import train_on_data
 
 WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
-from greylag.evaluation.measures import parse_measure
+from greylag.base import ParameterError, Ranking
+from greylag.evaluation.scoring.folds import split_folds
+from greylag.evaluation.scoring.measures import parse_measure
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.features.spelling import parse_features
@@ -20,7 +20,6 @@ from greylag.learning.extraction import CountedRankings, training_data
 from greylag.learning.linesearch.objectives import MEASURES, Objective
 from greylag.learning.preselect import MMRPreselection, binarise
 from greylag.learning.selection import MMRFeatureSelection
-from greylag.ranking import Ranking
 from tests.greylag.learning.samples import collection, random_data, rankings
 
 INDEX = PositionalIndex.from_texts({"d1": "cat dog", "d2": "cat pig dog", "d3": "pig"})

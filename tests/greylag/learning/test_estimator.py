@@ -8,9 +8,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.utils.estimator_checks import check_estimator
 
-from greylag.errors import ParameterError
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankEstimator, RankingData
-from greylag.learning.linesearch import Objective
+from greylag.base import ParameterError
+from greylag.learning import (
+    CoordinateAscent,
+    GreedySelection,
+    ListwiseRegression,
+    Objective,
+    RankEstimator,
+    RankingData,
+)
 from tests.refusals import refuses
 
 RNG = np.random.default_rng(2)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
-from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
+from greylag.base import ParameterError
+from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, ascend
 from greylag.learning.data import centred, linear_scores
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Selection, after_each_round
@@ -103,9 +103,9 @@ def test_head_is_the_selection_after_fewer_rounds():
 
 def test_weights_keep_their_total_magnitude():
     data = random_data(2, queries=10, documents=30, features=4)
-    weights = coordinate_ascent(np.array([5.0, -2.0, 1.0]), data, AP, [2, 0, 3])
+    weights = ascend(np.array([5.0, -2.0, 1.0]), data, AP, [2, 0, 3])
     assert np.abs(weights).sum() == pytest.approx(8.0)
-    assert np.abs(coordinate_ascent(np.zeros(3), data, AP, [2, 0, 3])).sum() == pytest.approx(1.0)
+    assert np.abs(ascend(np.zeros(3), data, AP, [2, 0, 3])).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 import greylag
-from greylag.errors import FormatError, ParameterError
+from greylag.base import FormatError, ParameterError, Ranking
+from greylag.base.runtime import files
+from greylag.evaluation.trec import scan
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
@@ -19,9 +21,6 @@ from greylag.learning import letor
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.letor import read_features, read_scores, write_features
-from greylag.ranking import Ranking
-from greylag.runtime import files
-from greylag.trec import scan
 from tests.greylag.learning.samples import row_name, row_names
 
 NUMBER = str(letor.FIRST_NAMED_QID + 1)

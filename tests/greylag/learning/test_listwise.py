@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from greylag.errors import ParameterError
-from greylag.learning import ListwiseRegression, listwise
-from greylag.learning.linesearch import Objective
+from greylag.base import ParameterError
+from greylag.learning import ListwiseRegression, Objective, listwise
 from greylag.learning.listwise import _curvature, _loss, _minimum, _Problem
 from tests.greylag.learning.samples import random_data, spreads
 from tests.refusals import refuses

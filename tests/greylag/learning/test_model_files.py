@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from greylag.base import ModelError
 from greylag.cli.model_inputs import load_model
 from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.diversity.model import DiversityModel
-from greylag.errors import ModelError
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm

@@ -13,7 +13,7 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError
 from greylag.learning.selection import MMRFeatureSelection, gain_of_events
 from tests.greylag.learning.words import gain_by_formula, newsgroups, random_words, words_of_equal_gain
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError, ParameterError
+from greylag.base import ModelError, ParameterError, Ranking
 from greylag.features.cliques import cliques
 from greylag.features.evidence import Prior
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
@@ -13,7 +13,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain, explain_documents
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 from tests.greylag.features.test_extract import BY_POSITION, CF, DF, WORDY_QUERIES
 from tests.greylag.features.test_extract import DOCUMENTS as WORDY_TEXTS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from greylag import LuceneIndex, ModelRanker, PositionalIndex, build_index
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Query
 from greylag.features import parse_features
 from greylag.features.column import Column
 from greylag.features.learned.trees import LEAF, Trees
@@ -16,7 +16,6 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.rankers import RankingModel, engine_model
 from greylag.rankers.export import ENGINES
-from greylag.ranking import Query
 from tests.refusals import refuses
 
 FEATURES = parse_features("FI/term/BM25,score,prior:data/page-rank.tsv:0.5")

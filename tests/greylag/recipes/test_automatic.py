@@ -9,22 +9,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from greylag.base import Run
+from greylag.base.runtime.encoding import decode, encode
+from greylag.base.runtime.parallel import keeping
 from greylag.evaluation import evaluate, split_folds
-from greylag.evaluation.significance import holm, p_text
+from greylag.evaluation.scoring.significance import holm, p_text
 from greylag.features import FeatureParameters
-from greylag.learning import GreedySelection, ListwiseRegression
+from greylag.learning import GreedySelection, ListwiseRegression, Objective
 from greylag.learning.data import linear_scores
-from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage, explain
-from greylag.ranking import Run
 from greylag.recipes import Automatic, AutomaticRecipe, cross_validate, train
 from greylag.recipes.automatic import INCUMBENT
 from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, System, choose, cross_folds, learners, title
 from greylag.recipes.general import GeneralRanker, general_model
 from greylag.recipes.sources import TunedRM3
 from greylag.recipes.spelling import RANKERS
-from greylag.runtime.encoding import decode, encode
-from greylag.runtime.parallel import keeping
 from tests.greylag.learning.samples import random_data, spreads
 from tests.greylag.recipes.test_sources import INDEX, QIDS, QRELS, RANKINGS, SOURCES
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError
+from greylag.base import ModelError, Ranking
 from greylag.features import FeatureExtractor, parse_features
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
-from greylag.index.lucene import build_index
+from greylag.index import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.rankers import LengthSlopes, ModelRanker, RankingModel
-from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker, general_model
 from greylag.recipes.general import general_model_for
 from tests.greylag.diversity import samples

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
-from greylag.index.vectors import ArrayVectors, VectorSearch
-from greylag.ranking import Query, Ranking
-from greylag.recipes import GeneralRanker, HybridSearch, combine_scores
+from greylag.base import ParameterError, Query, Ranking
+from greylag.index import ArrayVectors, VectorSearch
+from greylag.recipes import GeneralRanker, HybridSearch
+from greylag.recipes.hybrid import combine_scores
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 

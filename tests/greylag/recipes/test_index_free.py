@@ -13,22 +13,28 @@ import numpy as np
 import pytest
 
 from greylag import Ranking, Run, train, write_run
-from greylag.core.tables import as_text
-from greylag.errors import ModelError, ParameterError
-from greylag.evaluation.folds import split_folds, without
+from greylag.base import ModelError, ParameterError
+from greylag.base.core.tables import as_text
+from greylag.base.runtime.encoding import decode, encode
+from greylag.evaluation.scoring.folds import split_folds, without
 from greylag.features import FeatureExtractor
 from greylag.features.column import Column
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, training_data
+from greylag.learning import (
+    CoordinateAscent,
+    GreedySelection,
+    ListwiseRegression,
+    Objective,
+    RankingData,
+    training_data,
+)
 from greylag.learning.letor import listed_grades, listed_run
-from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import Automatic, ColumnRecipe, IndexFreeRecipe, MRFRecipe, train_on_data
 from greylag.recipes.index_free import FIRST_STAGE, with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import sources, sources_table
-from greylag.runtime.encoding import decode, encode
 from tests.refusals import refuses
 
 NDCG = Objective("nDCG", 10)

@@ -9,11 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from greylag.errors import DependencyError, ModelError
+from greylag.base import DependencyError, ModelError, Run
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.rankers import ModelRanker, RankingModel, explain
-from greylag.ranking import Run
 from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, rankings

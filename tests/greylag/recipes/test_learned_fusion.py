@@ -13,20 +13,18 @@ import pytest
 from scipy.optimize import minimize
 
 from greylag import fuse_runs
-from greylag.errors import ModelError, ParameterError
-from greylag.evaluation import evaluate, split_folds
+from greylag.base import ModelError, ParameterError, Query, Ranking, Run
+from greylag.evaluation import LEARNED, PooledSources, evaluate, read_run, split_folds, write_run
+from greylag.evaluation.fusion import FUSIONS, GivenRun, PooledRankings
+from greylag.evaluation.trec.runs import JoinedRuns, RunFile, write_rankings
 from greylag.features.fused_runs import FusedRuns, run_columns
 from greylag.features.spec import FeatureSpec
-from greylag.fusion import FUSIONS, LEARNED, GivenRun, PooledRankings, PooledSources
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
-from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import union as module
 from greylag.recipes.choice import System
 from greylag.recipes.fused import FusionRecipe
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.recipes.union import FusionWeights
-from greylag.trec import read_run, write_run
-from greylag.trec.runs import JoinedRuns, RunFile, write_rankings
 from tests.refusals import refuses
 
 ONE = Ranking("q", "tea", ("a", "b", "c"), [10.0, 5.0, 0.0])

@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
-from greylag.errors import ModelError
+from greylag.base import ModelError, Query, Ranking
 from greylag.features.cliques import relevance_models
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import PythonFeature
@@ -33,7 +33,6 @@ from greylag.learning.extraction import training_data
 from greylag.rankers.explanation import explain
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import EstimatorRanker, ModelRanker, RM3Stage
-from greylag.ranking import Query, Ranking
 from greylag.recipes.baselines import values_at_ends
 from tests.greylag.diversity import samples
 from tests.greylag.learning.samples import collection, rankings, trained

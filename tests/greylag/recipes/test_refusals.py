@@ -6,28 +6,35 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from greylag.core.spelling import read_call
-from greylag.errors import ModelError, ParameterError
+from greylag.base import ModelError, ParameterError, Ranking, Run
+from greylag.base.core.spelling import read_call
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.feature import unique_features
 from greylag.features.spelling import find_feature, parse_feature
+from greylag.features.stage_registry import StageStep
 from greylag.index import PositionalIndex
 from greylag.learning import GreedySelection, useful_features
-from greylag.rankers import EstimatorRanker, LengthSlopes, MaxPassage, ModelRanker, RankingModel, RM3Stage, engine_model
-from greylag.ranking import Ranking, Run
+from greylag.rankers import (
+    EstimatorRanker,
+    LengthSlopes,
+    MaxPassage,
+    ModelRanker,
+    RankingModel,
+    RM3Stage,
+    engine_model,
+)
 from greylag.recipes import (
     Automatic,
     AutomaticRecipe,
     BaselineRecipe,
     LambdaMART,
     MRFRecipe,
-    RM3Recipe,
     baselines,
     cross_validate,
     train,
 )
+from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.stages import StageStep
 from tests.greylag.learning.samples import random_data
 from tests.refusals import refuses
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag.base import Ranking, Run
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
-from greylag.learning import RankingData, training_data
-from greylag.learning.linesearch import Objective
+from greylag.learning import Objective, RankingData, training_data
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage
-from greylag.ranking import Ranking, Run
 from greylag.recipes import baselines
 from greylag.recipes.cross_fitting import cross_fit_baselines
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3, top_rows

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from greylag.errors import ParameterError
+from greylag.base import ParameterError, Ranking, Run
 from greylag.features.evidence import Score
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
@@ -13,11 +13,11 @@ from greylag.index.analysis import STOP_WORDS, QueryForm
 from greylag.learning.coordinate_ascent import CoordinateAscent
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.preselect import MMRPreselection
-from greylag.ranking import Ranking, Run
-from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, RM3Recipe, baselines, parse_model, train
+from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, train
 from greylag.recipes.baselines import GRID, TunedMRFRecipe
+from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.recipes.spelling import RANKERS, model_files
+from greylag.recipes.spelling import RANKERS, model_files, parse_model
 from tests.greylag.learning.samples import collection, rankings
 from tests.refusals import refuses
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-from greylag.evaluation import evaluate
-from greylag.evaluation.folds import split_folds
+from greylag.base import Run
+from greylag.evaluation import at_level, evaluate
+from greylag.evaluation.scoring.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
@@ -22,14 +23,21 @@ from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Run
 from greylag.recipes.automatic import AutomaticRecipe
-from greylag.recipes.baselines import BM25, LM, MRF_BM25, MRF_LM, SDM, BaselineRecipe, TunedMRFRecipe, parameter_grid
+from greylag.recipes.baselines import (
+    BM25,
+    LM,
+    MRF_BM25,
+    MRF_LM,
+    SDM,
+    BaselineRecipe,
+    TunedMRFRecipe,
+    parameter_grid,
+)
 from greylag.recipes.recipe import MRFRecipe, cross_validate
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.training import MORE_TOPICS_ADVICE, train
-from greylag.trec import at_level
 from tests.docs import ROOT
 from tests.greylag.learning.samples import collection, random_data, rankings, trained
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import greylag
 from greylag import ParameterError, Ranking, Run
-from greylag.core.tables import Table
+from greylag.base.core.tables import Table
+from greylag.evaluation import Section
 from greylag.features.named_files import FEATURE_FILES
-from greylag.reports import Section
 from greylag.studies import Experiment, InputFile, Outcome, Study, load
 from greylag.studies.runner import run_study
 

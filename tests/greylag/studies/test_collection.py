@@ -6,16 +6,16 @@ import os
 import pytest
 
 from greylag import FormatError, ParameterError, Query
-from greylag.errors import CollectionError, DependencyError, GreylagError
-from greylag.fusion import PooledSources, fuse_runs
-from greylag.index import RM3Search
+from greylag.base import CollectionError, DependencyError, GreylagError
+from greylag.base.ranking import SEEN
+from greylag.evaluation import PooledSources, fuse_runs
+from greylag.index import LuceneIndex, RM3Search, build_index
 from greylag.index.analysis import QueryForm
-from greylag.index.lucene import LuceneIndex, build, build_index
-from greylag.ranking import SEEN
+from greylag.index.lucene import build
 from greylag.studies import CollectionSettings, Context, open_collection, open_index
 from greylag.studies import collection as opening
 from greylag.studies.collection import Collection, FirstStage, Queries
-from tests.greylag.adapters.data_set import registered
+from tests.greylag.passages.adapters.data_set import registered
 from tests.processes import python
 
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}

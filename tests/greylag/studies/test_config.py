@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 import greylag
 from greylag import FormatError, ParameterError
+from greylag.base.runtime.yaml_text import read_yaml
 from greylag.features.named_files import FeatureText
-from greylag.runtime.yaml_text import read_yaml
 from greylag.studies import Experiment, config
 from greylag.studies.config import check_fields
 

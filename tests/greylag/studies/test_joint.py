@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from greylag import FormatError
-from greylag.evaluation import evaluate, holm, paired_test
+from greylag.evaluation import evaluate, holm, paired_test, read_qrels, read_run
 from greylag.rankers import RankingModel
 from greylag.studies.runner import STUDY_FORMS, run_study
 from greylag.studies.study import load
-from greylag.trec import read_qrels, read_run
 from tests.greylag.studies.samples import DEMO
 
 SHARED = {

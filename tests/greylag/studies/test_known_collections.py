@@ -9,15 +9,14 @@ import ir_datasets
 import pytest
 from ir_datasets import formats
 
-from greylag.evaluation import evaluate
-from greylag.index.lucene import build_index
+from greylag.evaluation import evaluate, read_run
+from greylag.index import build_index
 from greylag.studies import load
 from greylag.studies.config import shipped_file, shipped_files
 from greylag.studies.pipeline import STUDY, System
 from greylag.studies.runner import run_study
-from greylag.trec import read_run
 from tests.docs import DEMO, DOCS
-from tests.greylag.adapters.data_set import Local
+from tests.greylag.passages.adapters.data_set import Local
 
 NAMES = [name for name in shipped_files() if name.startswith(("msmarco-", "robust04", "beir-"))]
 FORMS = "beir-scifact", "msmarco-dl19", "robust04"

@@ -15,23 +15,22 @@ import pytest
 import yaml
 
 from greylag import ParameterError, Run
-from greylag.errors import GreylagError
-from greylag.evaluation import evaluate, holm, paired_test, split_folds
-from greylag.evaluation.significance import p_text
+from greylag.base import GreylagError
+from greylag.base.ranking import SEEN
+from greylag.evaluation import evaluate, holm, paired_test, read_run, split_folds
+from greylag.evaluation.reports.figures import Figure
+from greylag.evaluation.scoring.significance import p_text
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
+from greylag.features.stage_registry import StageStep
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
-from greylag.ranking import SEEN
 from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fusion
 from greylag.recipes.spelling import RANKERS, described, parse_model
-from greylag.reports.figures import Figure
-from greylag.stages import StageStep
 from greylag.studies import pipeline, pipeline_report
 from greylag.studies.collection import open_collection
 from greylag.studies.config import shipped_file
 from greylag.studies.runner import run_study
 from greylag.studies.study import Context, deviations, load
-from greylag.trec import read_run
 from tests.greylag.studies import samples
 from tests.greylag.studies.samples import DEMO, Page, run_file
 
@@ -360,8 +359,8 @@ def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several, ope
     own = open_collection(settings, context)
     fold = split_folds(list(own.topics), 3, 0)[0]
     turned = {qid: dict.fromkeys(grades, 0) if qid in fold else grades for qid, grades in own.qrels.items()}
-    before = pipeline.cross_validate(settings, own, context)
-    after = pipeline.cross_validate(settings, replace(own, qrels=turned), context)
+    before = pipeline.validate_system(settings, own, context)
+    after = pipeline.validate_system(settings, replace(own, qrels=turned), context)
     assert all(before.run[qid] == after.run[qid] for qid in fold)
     assert before.models[0] == after.models[0]
     assert before.models[1:] != after.models[1:]

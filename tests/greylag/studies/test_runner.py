@@ -1,6 +1,6 @@
 """The runner, studies and their registry, and what results depend on.
 
-Tests `greylag.reports.provenance`, `study` and `greylag.runtime.software`.
+Tests `greylag.evaluation.reports.provenance`, `study` and `greylag.base.runtime.software`.
 """
 
 import json
@@ -16,17 +16,18 @@ from importlib.metadata import EntryPoint, version
 import pytest
 
 from greylag import FormatError, ParameterError
-from greylag.core.registry import GROUPS, registered
+from greylag.base import Ranking, Run
+from greylag.base.core.registry import GROUPS, registered
+from greylag.base.ranking import SEEN
+from greylag.base.runtime.software import code, versions
+from greylag.evaluation import read_run, write_run
+from greylag.evaluation.reports.provenance import read_given, run_metadata
 from greylag.features.spelling import parse_feature
 from greylag.rankers import RankingModel
-from greylag.ranking import SEEN, Ranking, Run
-from greylag.reports.provenance import read_given, run_metadata
-from greylag.runtime.software import code, versions
 from greylag.studies import Context, Experiment, Study, deviations, load, runner
 from greylag.studies import study as study_module
 from greylag.studies.config import shipped_files
 from greylag.studies.runner import Finished, run_study
-from greylag.trec import read_run, write_run
 from tests.greylag.studies import samples
 from tests.greylag.studies.samples import STUDY, Number, Settings
 

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 from greylag import read_qrels, read_topics
-from greylag.errors import DependencyError
-from greylag.evaluation import Scores, evaluate, parse_measure
-from greylag.fusion import fuse_runs
-from greylag.index.lucene import LuceneIndex, build_index
+from greylag.base import DependencyError, Query, Ranking, Run, read_json_lines, unit_range
+from greylag.evaluation import Scores, evaluate, fuse_runs, parse_measure
+from greylag.index import ArrayVectors, LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
-from greylag.index.vectors import ArrayVectors
-from greylag.ranking import Query, Ranking, Run, unit_range
 from greylag.recipes import GeneralRanker, HybridSearch
-from greylag.runtime import read_json_lines
 from greylag.studies.study import Context
 from greylag_papers.beyond import encoder
 from greylag_papers.beyond.encoder import (

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from greylag import FormatError, GeneralRanker, ParameterError, PositionalIndex, read_qrels, read_topics
+from greylag.base import Run
 from greylag.evaluation import evaluate
 from greylag.features import FeatureExtractor, parse_features
-from greylag.index.lucene import LuceneIndex, build_index
+from greylag.index import LuceneIndex, build_index
 from greylag.learning import ListwiseRegression, training_data
-from greylag.ranking import Run
 from greylag.recipes import general_model
 from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from greylag import LuceneIndex, ModelRanker, PositionalIndex, read_qrels, read_topics
-from greylag.errors import ParameterError
-from greylag.evaluation import evaluate
-from greylag.fusion import PooledSources
+from greylag.base import ParameterError
+from greylag.evaluation import PooledSources, evaluate
 from greylag.index import RM3Search
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
-from greylag.learning.linesearch import Objective
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, Objective, read_features
 from greylag.recipes import BaselineRecipe, baselines
 from greylag.studies.study import Context
 from greylag_papers.beyond.learning_curve import splits

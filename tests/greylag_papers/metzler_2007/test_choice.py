@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import split_folds
-from greylag.learning import GreedySelection, linear_scores
-from greylag.learning.linesearch import Objective
+from greylag.learning import GreedySelection, Objective, linear_scores
 from greylag_papers.metzler_2007.choice import choose_learner, held_out_means
 from tests.greylag.learning.samples import random_data
 

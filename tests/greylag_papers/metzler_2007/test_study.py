@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, Ranking
-from greylag.evaluation import evaluate
+from greylag.evaluation import evaluate, read_run
 from greylag.features import FeatureExtractor, candidate_pool
 from greylag.learning import training_data, useful_features
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.studies import load
 from greylag.studies.runner import run_study
-from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
 from greylag_papers.metzler_2007.learning import Experiment, Features
 from tests.greylag.studies import samples as studies

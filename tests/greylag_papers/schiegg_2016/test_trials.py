@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from greylag.learning.structured import CuttingPlane, TrainingSet
+from greylag.learning import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.trials import (
     METHODS,
     EnsembleSettings,

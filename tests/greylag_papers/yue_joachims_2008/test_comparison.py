@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from greylag.base import greedy_picks
 from greylag.diversity import (
     C_GRID,
     PRESETS,
@@ -16,8 +17,7 @@ from greylag.diversity import (
 )
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
-from greylag.greedy import greedy_picks
-from greylag.learning.structured import CuttingPlane, TrainingSet
+from greylag.learning import CuttingPlane, TrainingSet
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     LEARNER,

@@ -10,9 +10,9 @@ import pytest
 
 from greylag import Run
 from greylag.diversity import PRESETS
+from greylag.evaluation import write_run
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.studies import Context
-from greylag.trec import write_run
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateSettings,
     first_split,

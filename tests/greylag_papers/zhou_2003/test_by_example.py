@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from greylag.manifold import iterates
+from greylag.rankers import iterates
 from greylag_papers.zhou_2003.by_example import areas_by_step, connecting, roc_areas
 from tests.greylag_papers.zhou_2003.oracles import roc_area
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from greylag.manifold import affinity_graph, degrees, query_vector, rank
+from greylag.rankers import affinity_graph, degrees, query_vector, rank
 from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.by_example import connecting, draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
+from greylag.rankers import affinity_graph, manifold_ranking, query_vector, rank
 from greylag.studies import Context
 from greylag_papers.zhou_2003.usps import (
     STUDY,

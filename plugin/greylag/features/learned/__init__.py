@@ -1,5 +1,1 @@
 """Features with learned parameters, which are stored in the file of the model."""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

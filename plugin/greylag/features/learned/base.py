@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from greylag.errors import ModelError
+from greylag.base import ModelError
 from greylag.features.feature import Evidence, Feature, Normalised, split_method
 from greylag.features.spelling import parse_feature
 

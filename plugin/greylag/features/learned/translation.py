@@ -13,13 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.errors import ModelError, ParameterError
+from greylag.base import FloatArray, IntArray, ModelError, ParameterError, Ranking
 from greylag.features.feature import Feature, Values
 from greylag.features.learned.base import LearnedFeature
 from greylag.features.statistics import term_counts
 from greylag.features.weighting import CollectionStatistics, Dirichlet, FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.index import PositionalIndex
 
 SELF_SHARE = 0.5  # the share of a word's probability that stays with it
 EM_ROUNDS = 5  # of expectation maximisation

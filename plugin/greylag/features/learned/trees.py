@@ -11,15 +11,13 @@ from typing import Any, ClassVar, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.errors import DependencyError, ModelError
+from greylag.base import BoolArray, DependencyError, FloatArray, IntArray, ModelError, compiled
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Values
 from greylag.features.learned.base import LearnedFeature
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, IntArray
-from greylag.runtime.compilation import compiled
+from greylag.index import PositionalIndex
 
 LEAF = -1
 _INTEGERS, _NUMBERS = ("roots", "split", "left", "right", "counts", "decision"), ("threshold", "value", "gains")

@@ -4,7 +4,3 @@ Only this folder touches Java. It takes Pyserini's jar without importing Pyserin
 version and opens network connections in another. One thread calls Java at a time: the bridge shares the object of a
 call between threads. Loops are assembled from Java's method handles, so a thousand hits cost one call.
 """
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -12,10 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from greylag.core.checks import check_counts
-from greylag.core.guidance import guided
-from greylag.core.hints import shown
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import (
+    MARK_FILE,
+    CollectionError,
+    ParameterError,
+    check_counts,
+    guided,
+    is_name,
+    make_folder,
+    read_mark,
+    shown,
+    step,
+)
 from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene.bulk_calls import directory
 from greylag.index.lucene.documents import COLLECTIONS, Fields, guess_collection, parse_fields, write_for_anserini
@@ -23,9 +31,6 @@ from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason, st
 from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
 from greylag.index.lucene.method_handles import method, run
 from greylag.index.lucene.open_index import LANGUAGE
-from greylag.runtime.files import is_name
-from greylag.runtime.folders import MARK_FILE, make_folder, read_mark
-from greylag.runtime.progress import step
 
 _LOST = re.compile("unrecoverable error|IndexWriter is closed|No space left")
 """Messages of Lucene when it could not write, at once or at a later document."""

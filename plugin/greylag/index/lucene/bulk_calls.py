@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, scratch_folder
 from greylag.index.lucene.jvm import java_class, pyjnius, reason
 from greylag.index.lucene.method_handles import Handle, Routine, element, field, length, method, run
-from greylag.runtime.folders import scratch_folder
 
 BLOCK_POSITIONS = 1 << 21
 BLOCK_TEXTS = 1 << 10

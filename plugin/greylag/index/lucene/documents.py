@@ -24,9 +24,17 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.runtime.files import file_stamp, is_file, is_name, parse_json, unpacked
-from greylag.runtime.progress import step
+from greylag.base import (
+    CollectionError,
+    FormatError,
+    ParameterError,
+    file_stamp,
+    is_file,
+    is_name,
+    parse_json,
+    step,
+    unpacked,
+)
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection")
 

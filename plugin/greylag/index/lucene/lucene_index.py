@@ -21,9 +21,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.core.checks import check_counts
-from greylag.core.guidance import guided, refuse_attribute
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import (
+    MARK_FILE,
+    CollectionError,
+    ParameterError,
+    Query,
+    Ranking,
+    Source,
+    check_counts,
+    guided,
+    refuse_attribute,
+    step,
+)
 from greylag.index.languages import ENGLISH, WHITESPACE, language_code, likely_language, warn_of
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.jvm import java_class, pyjnius, reason
@@ -38,10 +47,6 @@ from greylag.index.lucene.open_index import (
     reads_index,
     recorded_language,
 )
-from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking
-from greylag.runtime.folders import MARK_FILE
-from greylag.runtime.progress import step
 
 
 @guided

@@ -12,8 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from greylag.core.checks import check_sequences
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import CollectionError, ParameterError, check_sequences
 from greylag.index.languages import ENGLISH
 from greylag.index.lucene.bulk_calls import directory, repeated_term
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason

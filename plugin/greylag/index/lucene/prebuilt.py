@@ -1,4 +1,4 @@
-"""Prebuilt indexes by Pyserini's names; topics and judgements by name are in `greylag.adapters`.
+"""Prebuilt indexes by Pyserini's names; topics and judgements by name are in `greylag.passages.adapters`.
 
 Only modules of Pyserini are imported that do not need torch.
 """
@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from greylag.errors import CollectionError, DependencyError, GreylagError
+from greylag.base import CollectionError, DependencyError, GreylagError
 from greylag.index.lucene.jvm import INSTALL_PYSERINI, start_jvm
 
 OPENAI_KEY = "set OPENAI_API_KEY=none, which is enough"

@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from greylag.core.checks import check_sequences
-from greylag.core.hints import shown
-from greylag.errors import ParameterError
+from greylag.base import BoolArray, FloatArray, ParameterError, check_sequences, rebuilt, shown
 from greylag.index.vectors.protocol import cosines, unit_rows
-from greylag.ranking import BoolArray, FloatArray
-from greylag.runtime.parallel import rebuilt
 
 Dense = NDArray[np.floating[Any]]
 QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.tables import imported
-from greylag.errors import CollectionError
+from greylag.base import BoolArray, CollectionError, imported, rebuilt
 from greylag.index.vectors.dense import Dense, QueryVectors, checked, query_vector
-from greylag.ranking import BoolArray
-from greylag.runtime.parallel import rebuilt
 
 
 @dataclass(frozen=True, eq=False)

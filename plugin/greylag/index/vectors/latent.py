@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from greylag.base import BoolArray, Cache, FloatArray, IntArray, compiled, is_array, one_blas_thread
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import Int32Array
-from greylag.ranking import BoolArray, FloatArray, IntArray
-from greylag.runtime.blas import one_blas_thread
-from greylag.runtime.cache import Cache, is_array
-from greylag.runtime.compilation import compiled
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from greylag.core.checks import check_counts
-from greylag.core.guidance import guided
-from greylag.errors import ParameterError
+from greylag.base import (
+    BoolArray,
+    FloatArray,
+    ParameterError,
+    Query,
+    Ranking,
+    Source,
+    check_counts,
+    guided,
+    one_blas_thread,
+)
 from greylag.index.vectors.dense import ArrayVectors, Dense
 from greylag.index.vectors.faiss_index import FaissVectors
 from greylag.index.vectors.protocol import Vectors, cosines, unit_rows, vectors_of
-from greylag.pipeline import Source
-from greylag.ranking import BoolArray, FloatArray, Query, Ranking
-from greylag.runtime.blas import one_blas_thread
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import ParameterError
-from greylag.ranking import BoolArray, FloatArray
+from greylag.base import BoolArray, FloatArray, ParameterError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

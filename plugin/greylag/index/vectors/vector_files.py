@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import FormatError
+from greylag.base import FormatError, is_name, read_arrays, read_json_lines
 from greylag.index.vectors.dense import ArrayVectors, Dense
-from greylag.runtime.archives import read_arrays
-from greylag.runtime.files import is_name, read_json_lines
 
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:

@@ -36,8 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.compilation import compiled
+from greylag.base import FloatArray, IntArray, compiled
 
 _jit = compiled(error_model="numpy")
 

@@ -45,11 +45,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greylag.base import FloatArray, IntArray
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch import kernels
 from greylag.learning.linesearch.kernels import END_TOLERANCE, ROUNDING
 from greylag.learning.linesearch.objectives import Objective
-from greylag.ranking import FloatArray, IntArray
 
 # These constants change the time and the memory that a search takes, and not its result. Those without a bound below
 # are compromises, which `plugin/benchmarks/line_search.py` measures.

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.evaluation.measures import EXPONENTIAL, exponential_gains, parse_measure, spelling
+from greylag.base import FloatArray, IntArray, ParameterError
+from greylag.evaluation import EXPONENTIAL, exponential_gains, parse_measure, spelling
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch import kernels
-from greylag.ranking import FloatArray, IntArray
 
 NO_CUTOFF = 1 << 40
 

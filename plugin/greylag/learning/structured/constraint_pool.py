@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from greylag.base import FloatArray
 from greylag.learning.structured.model import Constraint, TrainingSet
-from greylag.ranking import FloatArray
 
 IDLE_LIMIT = 20  # a constraint is dropped if no member gives it weight in this many successive searches
 MAX_ROUNDS = 200  # a solution may be left unfinished and resumed after the next constraints

@@ -27,13 +27,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from greylag.core.checks import check_choice, check_counts, check_non_negative, check_positive
+from greylag.base import FloatArray, check_choice, check_counts, check_non_negative, check_positive
 from greylag.learning.structured.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
 from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.learning.structured.electrostatics import lengths
 from greylag.learning.structured.ensemble import Ensemble, perturbations
 from greylag.learning.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
-from greylag.ranking import FloatArray
 
 Update = Literal["exact", "subgradient"]
 

@@ -5,7 +5,7 @@ The problem is that of Tsochantaridis et al. (2005) with margin rescaling, OP 1 
     min over w and xi >= 0:  ||w||² / 2 + C / n sum_i xi_i
     such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i,
 
-and w_j >= 0 for the weights j that a `greylag.learning.structured.StructuredModel` declares non-negative. There are too
+and w_j >= 0 for the weights j that a `greylag.learning.StructuredModel` declares non-negative. There are too
 many constraints to enumerate. The algorithm solves the problem under the constraints known so far, adds those that the
 solution violates most, and repeats until the duality gap is small.
 
@@ -28,10 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_positive
+from greylag.base import FloatArray, check_counts, check_positive
 from greylag.learning.structured.constraint_pool import ConstraintPool
 from greylag.learning.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
-from greylag.ranking import FloatArray
 
 GAP_SHARE = 0.2  # a problem is solved to this share of the last duality gap
 MIN_GAP_SHARE = 0.2  # and no closer than this share of the tolerated gap

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.ranking import FloatArray, IntArray
-from greylag.runtime.compilation import compiled
+from greylag.base import FloatArray, IntArray, compiled
 
 PASSES = 10  # of pairwise steps before Newton steps
 RIDGE = 1e-10  # of the greatest squared length, so that dependent normals have a direction: to the next bound

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.ranking import FloatArray
+from greylag.base import FloatArray
 
 
 def lengths(vectors: FloatArray) -> FloatArray:
-    """Compute Euclidean lengths over the last axis, by einsum like `greylag.learning.structured.inner`."""
+    """Compute Euclidean lengths over the last axis, by einsum like `greylag.learning.inner`."""
     return np.asarray(np.sqrt(np.einsum("...d,...d->...", vectors, vectors)))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.base import FloatArray
 from greylag.learning.structured.electrostatics import directions, lengths, mean_angle
 from greylag.learning.structured.model import Input, Output, StructuredModel, Truth, task_losses
-from greylag.ranking import FloatArray
 
 PERTURBATION = 0.1  # length of the perturbations of a start relative to its own
 

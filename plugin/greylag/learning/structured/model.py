@@ -14,8 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from greylag.errors import ModelError, ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag.base import FloatArray, IntArray, ModelError, ParameterError
 
 Input = TypeVar("Input")
 Truth = TypeVar("Truth")

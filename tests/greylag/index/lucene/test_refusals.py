@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from greylag.errors import CollectionError, DependencyError, FormatError, ParameterError
+from greylag.base import CollectionError, DependencyError, FormatError, ParameterError
 from greylag.index.lucene.documents import guess_collection
 from greylag.index.lucene.jvm import start_jvm
 from greylag.index.lucene.lucene_index import LuceneIndex

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from greylag.index.vectors import FaissVectors
+from greylag.index import FaissVectors
 
 faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
 

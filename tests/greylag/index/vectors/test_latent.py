@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag.base import Ranking
+from greylag.base.runtime.cache import Cache
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
+from greylag.features.stage_registry import StageStep
+from greylag.index import ArrayVectors, LatentVectors, TfidfVectors
 from greylag.index.positional import PositionalIndex
-from greylag.index.vectors import ArrayVectors, LatentVectors, TfidfVectors, latent
-from greylag.ranking import Ranking
-from greylag.runtime.cache import Cache
-from greylag.stages import StageStep
+from greylag.index.vectors import latent
 from tests.greylag.index.samples import make_index
 from tests.processes import python
 

@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
-from greylag.index import PositionalIndex
-from greylag.index.vectors import ArrayVectors, FunctionVectors, TfidfVectors, VectorSearch, dense
-from greylag.ranking import Query
+from greylag.base import ParameterError, Query
+from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, VectorSearch
+from greylag.index.vectors import dense
 from tests.refusals import refuses
 
 N, M = 60, 5
@@ -105,7 +104,7 @@ def test_a_zero_query_finds_nothing():
 
 def test_faiss_finds_what_an_array_finds(tmp_path):
     faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
-    from greylag.index.vectors import FaissVectors
+    from greylag.index import FaissVectors
 
     rows = np.random.default_rng(3).standard_normal((N, M)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)

@@ -8,9 +8,8 @@ import gzip
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
-from greylag.index import PositionalIndex
-from greylag.index.vectors import ArrayVectors, FunctionVectors, TfidfVectors, Vectors, read_vectors
+from greylag.base import ParameterError
+from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, Vectors, read_vectors
 from greylag.index.vectors.protocol import unit_rows, vectors_of
 
 ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)

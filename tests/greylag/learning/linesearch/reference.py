@@ -17,10 +17,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from greylag.base import FloatArray
 from greylag.learning.linesearch import kernels
 from greylag.learning.linesearch.kernels import MEAN_TOLERANCE, MIN_RELATIVE_WIDTH
 from greylag.learning.linesearch.line_search import Optimum, Problem, mean
-from greylag.ranking import FloatArray
 
 
 def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> Optimum:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from greylag.learning.structured import Coulomb, CuttingPlane, TrainingSet
+from greylag.learning import Coulomb, CuttingPlane, TrainingSet
 from greylag.learning.structured.electrostatics import displacements, riesz_energy
 from tests.greylag.learning.structured.models import THOMSON, Table, optimum_around, random_tables
 

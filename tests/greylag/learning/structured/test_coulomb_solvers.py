@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from greylag.learning.structured import Coulomb, TrainingSet
+from greylag.learning import Coulomb, TrainingSet
 from greylag.learning.structured.coulomb_solvers import (
     CONVERGENCE_TOLERANCE,
     CoulombProblem,

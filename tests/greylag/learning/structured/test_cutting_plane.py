@@ -1,6 +1,6 @@
 """Structured models and cutting planes, compared with other solvers and the conditions of optimality.
 
-Tests `constraint_pool`, `dual_steps`, `model` and `greylag.core.checks`.
+Tests `constraint_pool`, `dual_steps`, `model` and `greylag.base.core.checks`.
 """
 
 import logging
@@ -12,8 +12,8 @@ import pytest
 from scipy.sparse import csc_matrix
 from threadpoolctl import threadpool_limits
 
-from greylag.errors import ModelError, ParameterError
-from greylag.learning.structured import Coulomb, CuttingPlane, Ensemble, TrainingSet
+from greylag.base import ModelError, ParameterError
+from greylag.learning import Coulomb, CuttingPlane, Ensemble, TrainingSet
 from greylag.learning.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
 from greylag.learning.structured.coulomb_solvers import Repulsion
 from greylag.learning.structured.dual_steps import climb

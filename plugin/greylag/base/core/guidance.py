@@ -1,0 +1,66 @@
+"""Calls that were guessed: what Python refuses is answered with the call that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, NoReturn, TypeVar
+
+from greylag.base.core.spelling import ATTRIBUTES, meant
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def guided(named: _F) -> _F:
+    """Decorate a function, or a class for its ``__init__`` and its makers: errors of wrong arguments name the call."""
+    decorated: Any = named
+    function = decorated.__init__ if isinstance(named, type) else decorated
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError as error:
+            # Python refuses arguments in this frame; an error raised within the function has a frame more.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            raise TypeError(f"{error}: {_instead(named, options)}") from None
+
+    if not isinstance(named, type):
+        return call  # type: ignore[return-value]
+    decorated.__init__ = call
+    for name, maker in list(vars(decorated).items()):
+        if isinstance(maker, classmethod) and not name.startswith("_"):
+            setattr(decorated, name, classmethod(guided(maker.__func__)))
+    return named
+
+
+def _instead(named: Any, options: dict[str, Any]) -> str:
+    """Return what to write in place of unknown options, and the call."""
+    # Only of a call that failed: signatures are slow to make.
+    known = _parameters(named)
+    wrong = [name for name in options if name not in known]
+    ours = [f"write {new} for {name}" for name in wrong if (new := meant(name, known))]
+    makers = [getattr(named, name) for name in dir(named) if name.startswith("from_")]
+    # A class whose fields are all made by its makers is made by these.
+    direct = [named] if not makers or any(one.kind is not one.KEYWORD_ONLY for one in known.values()) else []
+    calls = [_call(maker.__qualname__, maker) for maker in [*direct, *makers]]
+    return "; ".join([*ours, f"the call is {' or '.join(calls)}"])
+
+
+def _parameters(named: Any) -> dict[str, Parameter]:
+    every = signature(named).parameters.items()
+    return {name: one.replace(annotation=Parameter.empty) for name, one in every if name not in ("self", "cls", "_")}
+
+
+def _call(name: str, named: Any) -> str:
+    return f"{name}{Signature([*_parameters(named).values()])}"
+
+
+def refuse_attribute(value: Any, name: str) -> NoReturn:
+    """Raise the `AttributeError` of a missing attribute, as ``__getattr__``, with the call of the one that is meant."""
+    kind = type(value)
+    ours = ATTRIBUTES.get(name, "")
+    call = f": the call is {_call(f'{kind.__name__}.{ours}', getattr(kind, ours))}" if hasattr(kind, ours) else ""
+    raise AttributeError(f"{kind.__name__} has no attribute {name!r}{call}", name=name, obj=value)

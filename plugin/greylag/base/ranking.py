@@ -1,0 +1,399 @@
+"""The values that flow through a pipeline: a query, its ranking, and the rankings of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from greylag.base.core import foreign
+from greylag.base.core.checks import check_ids, check_sequences, naming
+from greylag.base.core.guidance import guided
+from greylag.base.core.hints import remedy, shown
+from greylag.base.core.tables import Library, Printed, Row, Table, as_frame
+from greylag.base.core.ties import Ties, check_float32, trec_order
+from greylag.base.errors import ParameterError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Scored = Mapping[str, float] | Sequence[tuple[str, float]]
+"""The scores of a query's documents: by docid, or in pairs (docid, score), best first."""
+SEEN = "+training-topics"
+"""Marks the tag of a run whose model, or whose input's model, was trained on its topics."""
+
+
+@guided
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A topic's identifier and the text to search for."""
+
+    qid: str
+    text: str
+
+
+class Hit(NamedTuple):
+    """A document of a ranking, and its score."""
+
+    docid: str
+    score: float
+
+
+@guided
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ranking(Printed):
+    """The documents retrieved for one query, best first.
+
+    Parameters
+    ----------
+    qid : str
+        The topic's identifier.
+    query : str
+        The query text, or "" if it is unknown.
+    docids : sequence of str, length n
+        Document identifiers, without duplicates.
+    scores : array-like of float, shape (n,)
+        Finite and non-increasing. Kept as a read-only float64 array. Others are a `ParameterError`.
+    """
+
+    qid: str
+    query: str
+    docids: tuple[str, ...]
+    scores: FloatArray
+
+    def __post_init__(self) -> None:
+        # Checked only where it may matter, as rankings are made for every stage.
+        if type(self.docids) is not tuple or type(self.scores) is not np.ndarray:
+            check_sequences(docids=self.docids, scores=self.scores)
+        scores = np.array(self.scores, dtype=np.float64)
+        scores.flags.writeable = False
+        object.__setattr__(self, "docids", tuple(self.docids))
+        object.__setattr__(self, "scores", scores)
+        if scores.shape != (len(self.docids),):
+            raise ParameterError(f"query {self.qid}: {len(self.docids)} documents but scores of shape {scores.shape}")
+        if len(set(self.docids)) != len(self.docids):
+            duplicate = next(d for i, d in enumerate(self.docids) if d in self.docids[:i])
+            raise ParameterError(f"query {self.qid}: duplicate document {duplicate!r}")
+        if not np.isfinite(scores).all():
+            raise ParameterError(f"query {self.qid}: score {scores[~np.isfinite(scores)][0]} is not finite")
+        if (scores[1:] > scores[:-1]).any():
+            at = int(np.argmax(scores[1:] > scores[:-1])) + 1
+            raise ParameterError(
+                f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores, and give "
+                "distances with a minus"
+            )
+
+    def __len__(self) -> int:
+        return len(self.docids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranking):
+            return NotImplemented
+        same = (self.qid, self.query, self.docids) == (other.qid, other.query, other.docids)
+        return same and np.array_equal(self.scores, other.scores)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, place: int) -> Hit:
+        """Return the document at a 0-based place; an iteration over the ranking gives all in order."""
+        if not hasattr(place, "__index__"):
+            raise ParameterError(f"a ranking has documents by place, not {shown(place)}: use head(k), docids or scores")
+        return Hit(self.docids[place], float(self.scores[place]))
+
+    def _table(self) -> Table:
+        ranked = zip(range(1, len(self) + 1), self.docids, self.scores.tolist(), strict=True)
+        caption = f"query {self.qid}: {self.query}, {len(self)} documents"
+        return Table(caption, ("rank", "docid", "score"), [*ranked])
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """Make a data frame of pandas or polars, as `Run.to_frame` does."""
+        return Run((self,)).to_frame(library)
+
+    @classmethod
+    def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
+        """Build a ranking from Pyserini's hits, with ``docid`` and ``score``, or pairs (docid, score), best first."""
+        check_ids(hits=hits)
+        if not is_scored(hits := [*hits]):
+            raise ParameterError(f"query {qid}: {shown(hits)}: hits are pairs (docid, score), or have docid and score")
+        pairs = [hit if _is_pair(hit) else (hit.docid, float(hit.score)) for hit in hits]
+        return cls(qid, query, tuple(str(docid) for docid, _ in pairs), np.array([score for _, score in pairs]))
+
+    @classmethod
+    def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
+        """Rank documents by decreasing score; ties keep the given order."""
+        check_sequences(docids=docids, scores=scores)
+        values = np.asarray(scores, dtype=np.float64)
+        if values.shape != (len(docids),):
+            raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
+        # Sorted already, as a rule: the tuple of docids stays the same object, by which vectors know it again.
+        if (values[1:] <= values[:-1]).all():
+            return cls(qid, query, tuple(docids), values)
+        order = np.argsort(-values, kind="stable")
+        return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])
+
+    def check_query(self, reader: str) -> None:
+        """Raise `ParameterError` if there are documents for `reader` to rank by the query's text, which is unknown."""
+        if not self.query and self.docids:
+            raise ParameterError(
+                f"query {self.qid} has no text, which {reader} reads: give the topics with the run, as in "
+                "read_run(path, topics), run_from_pyserini(hits, topics=topics) and Ranking.from_hits(qid, query, hits)"
+            )
+
+    def head(self, k: int) -> Ranking:
+        """Return the top `k` documents, k at least 0, or all of them if there are fewer."""
+        if k < 0:
+            raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
+        return self if k >= len(self) else self._with(self.docids[:k], self.scores[:k])
+
+    def rescore(self, scores: ArrayLike) -> Ranking:
+        """Return the same documents ranked by new scores, shape (n,); ties keep the current order."""
+        return Ranking.sort(self.qid, self.query, self.docids, scores)
+
+    def permute(self, order: Sequence[int] | IntArray) -> Ranking:
+        """Reorder the documents by the 0-based positions `order`, each once, with scores n, n - 1, ..., 1."""
+        check_sequences(order=order)
+        positions = np.asarray(order).tolist()
+        if sorted(positions) != [*range(len(self))]:
+            raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
+        return self._with(tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0))
+
+    def first(self, picked: Sequence[int] | IntArray) -> Ranking:
+        """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
+        check_sequences(picked=picked)
+        positions, rest = np.asarray(picked, dtype=np.int64).tolist(), np.ones(len(self), dtype=bool)
+        if len({*positions}) < len(positions) or not all(0 <= position < len(self) for position in positions):
+            raise ParameterError(f"query {self.qid}: positions must be different, and below {len(self)}")
+        rest[positions] = False
+        front = map(self.docids.__getitem__, positions)
+        return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
+
+    def select(self, chosen: BoolArray) -> Ranking:
+        """Select the documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
+        check_sequences(chosen=chosen)
+        chosen = np.asarray(chosen)
+        if chosen.shape != (len(self),) or (len(self) and chosen.dtype != bool):  # numbers would be positions of scores
+            raise ParameterError(f"query {self.qid}: chosen is {shown(chosen)}: give a bool for each document")
+        docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
+        return self._with(docids, self.scores[chosen])
+
+    def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
+        """Make a ranking of these documents of the same query, which are not checked again."""
+        # Checking docids for duplicates again would take longer than most stages.
+        ranking = object.__new__(Ranking)
+        scores.flags.writeable = False
+        for name, value in (("qid", self.qid), ("query", self.query), ("docids", docids), ("scores", scores)):
+            object.__setattr__(ranking, name, value)
+        return ranking
+
+    def restore(self, chosen: BoolArray, reranked: Ranking) -> Ranking:
+        """Put a reranked `select` back: its documents take their ranks in the new order, the others keep theirs.
+
+        Scores come from `reranked`. Another document has the score of the one before it, or at the top, after it.
+        """
+        if not len(reranked):
+            return self
+        # At each rank, the number of chosen documents up to there, from 0: the r-th chosen rank gets the r-th of the
+        # reranked.
+        at = np.maximum(np.cumsum(chosen) - 1, 0)
+        docids = np.where(chosen, np.array(reranked.docids, dtype=object)[at], np.array(self.docids, dtype=object))
+        return Ranking(self.qid, self.query, tuple(docids), reranked.scores[at])
+
+
+def marked(tag: str, *before: str) -> str:
+    """Add the mark `SEEN` to a run's tag if one of the tags `before` it has the mark."""
+    return tag + SEEN if SEEN not in tag and any(SEEN in each for each in before) else tag
+
+
+def near_one(values: FloatArray) -> FloatArray:
+    """Multiply each row, shape (..., n), by a power of two, such that its largest magnitude is in [0.5, 1)."""
+    # Exactly, so that no result changes; without it, differences and squares of the largest floats overflow.
+    largest = np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
+    scaled: FloatArray = np.ldexp(values, -np.frexp(largest)[1])
+    return scaled
+
+
+def unit_range(values: FloatArray) -> FloatArray:
+    """Scale each row to [0, 1], shape (..., n): (x - min) / (max - min), or 0.5 if its values are equal.
+
+    Equal values, and a single one, are both the best and the worst, so that they are halfway.
+    """
+    values = near_one(values)
+    lowest = values.min(axis=-1, keepdims=True, initial=np.inf)
+    spread = values.max(axis=-1, keepdims=True, initial=-np.inf) - lowest
+    scaled: FloatArray = np.divide(values - lowest, spread, out=np.full(values.shape, 0.5), where=spread > 0)
+    return scaled
+
+
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a docid with a score."""
+    pair = isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(one, bool) for one in value)
+    return pair and isinstance(value[0], str | Integral) and isinstance(value[1], Real)
+
+
+def is_scored(value: Any) -> bool:
+    """Return whether a value is a list of pairs (docid, score), or of Pyserini's hits."""
+    return isinstance(value, tuple | list) and all(
+        _is_pair(one) or (hasattr(one, "docid") and hasattr(one, "score")) for one in value
+    )
+
+
+def as_ranking(value: Any) -> Ranking:
+    """Return a ranking unchanged, and `is_scored` lists, best first, as the ranking of a query "query" without text."""
+    if is_scored(value):
+        return Ranking.from_hits("query", "", value)
+    if not isinstance(value, Ranking):
+        raise ParameterError(f"{shown(value)} is no ranking: pass a Ranking, or pairs (docid, score), best first")
+    return value
+
+
+def as_run(value: Any, topics: Mapping[str, str] | None = None, *, tag: str = "greylag") -> Run:
+    """Return a run unchanged; rankings, `Scored` by qid, and the runs of other packages, as a run.
+
+    What states an order, as lists do and frames with ranks, keeps it where scores tie; scores alone are ordered as by
+    `Run.from_dict`. `topics` are the texts of the queries, before those of a frame, and `tag` is the name of a run that
+    has none. `ParameterError` for anything else.
+    """
+    if isinstance(value, Run):
+        return value
+    value = foreign.listed(value)
+    if found := foreign.scored_rows(value, texts=topics is None):
+        scores, texts = foreign.scores_of(found.rows), found.texts if topics is None else topics
+        queries = {qid: foreign.topic_text(qid, texts) for qid in scores}
+        if not found.ranked:
+            return Run.from_dict(scores, queries, tag=found.tag or tag)
+        run = Run(tuple(Ranking.sort(qid, queries[qid], [*by], [*by.values()]) for qid, by in scores.items()), tag)
+        turned = sum(run[qid].docids != tuple(by) for qid, by in scores.items())
+        Ties(queries=len(run), turned=turned).warn(f"run {tag}", "rank")
+        return run
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Ranking) for one in value):
+        return Run(tuple(value), tag)
+    if isinstance(value, Mapping) and all(isinstance(by, Mapping) or is_scored(by) for by in value.values()):
+        return Run.from_dict(value, topics, tag=tag)
+    first = value[0] if isinstance(value, list | tuple) and value else None
+    judged = type(value).__name__ == "Qrels" or hasattr(first, "relevance")
+    how = "the run comes before the judgements" if judged else remedy(value)
+    how = how or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
+    raise ParameterError(f"a {type(value).__name__} is no run: {how}")
+
+
+def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
+    """Rank documents whose scores state no order."""
+    docids, values = [*scores], np.array([*scores.values()], dtype=np.float64)
+    if np.isfinite(values).all():  # what is not, a ranking refuses
+        with naming(f"query {qid}"):
+            check_float32(values)
+        if order := trec_order(docids, values):
+            docids, values = [docids[place] for place in order], values[order]
+        values = np.minimum.accumulate(values)  # which changes scores that are equal in float32 alone
+    return Ranking(qid, query, tuple(docids), values)
+
+
+@guided
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Printed, Mapping[str, Ranking]):
+    """The rankings of a system, a mapping from qid to `Ranking`.
+
+    Parameters
+    ----------
+    rankings : sequence of Ranking
+        One per query, in the order of iteration; two of the same qid are a `ParameterError`.
+    tag : str, default "greylag"
+        The system's name.
+    """
+
+    rankings: tuple[Ranking, ...]
+    tag: str = "greylag"
+    _by_qid: dict[str, Ranking] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rankings", tuple(self.rankings))
+        if other := next((one for one in self.rankings if not isinstance(one, Ranking)), None):
+            raise ParameterError(f"a run consists of rankings, not {shown(other)}: Run.from_dict reads scores by docid")
+        object.__setattr__(self, "_by_qid", {ranking.qid: ranking for ranking in self.rankings})
+        if len(self._by_qid) != len(self.rankings):
+            qids = [ranking.qid for ranking in self.rankings]
+            raise ParameterError(f"query {next(q for q in qids if qids.count(q) > 1)!r} has two rankings in one run")
+
+    def head(self, k: int) -> Run:
+        """Return the top `k` documents of each ranking, as `Ranking.head`."""
+        return Run(tuple(ranking.head(k) for ranking in self.rankings), self.tag)
+
+    @classmethod
+    def from_dict(
+        cls, scores: Mapping[str, Scored], topics: Mapping[str, str] | None = None, *, tag: str = "greylag"
+    ) -> Run:
+        """Build a run from scores by qid and docid, the form of pytrec_eval, or from scored lists by qid.
+
+        Parameters
+        ----------
+        scores : mapping of qid to docid to float, or to a list of pairs (docid, score)
+            Scores by docid are ordered as in files: by score, rounded to float32, then by docid, both descending, as by
+            trec_eval. Scores that are equal in float32 alone are lowered where docids reverse them. One score for all
+            documents of most queries is warned of. Lists begin with the best document, and keep their order.
+            Identifiers that are integers are converted.
+        topics : mapping of qid to str, optional
+            The texts of the queries, which stages and features read.
+        tag : str, default "greylag"
+            The system's name.
+
+        Examples
+        --------
+        >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9, "d3": 0.4}})["1"].docids
+        ('d1', 'd3', 'd2')
+        """
+        texts, rankings, ties = foreign.by_id(topics or {}, "query"), list[Ranking](), Ties()
+        for qid, by in foreign.by_id(scores, "query").items():
+            query = texts.get(qid, "")
+            if isinstance(by, Mapping):
+                rankings.append(_by_score(qid, query, foreign.by_id(by, "document")))
+                ties.count(rankings[-1].scores)
+            elif is_scored(by):  # in the order of ranks: sorting would hide a mistake
+                rankings.append(Ranking.from_hits(qid, query, by))
+            else:
+                raise ParameterError(f"query {qid} has {shown(by)}: pass scores by qid and docid")
+        ties.warn(f"run {tag}")
+        return cls(tuple(rankings), tag)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the scores by qid and docid, as pytrec_eval takes them, which lose the order of ties."""
+        return {r.qid: dict(zip(r.docids, r.scores.tolist(), strict=True)) for r in self.rankings}
+
+    def __getitem__(self, qid: str) -> Ranking:
+        return self._by_qid[qid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_qid)
+
+    def __len__(self) -> int:
+        return len(self.rankings)
+
+    def select_queries(self, qids: Collection[str]) -> Run:
+        """Select the rankings of these queries, in the order of this run; queries that it lacks are ignored."""
+        if isinstance(qids, str):
+            raise ParameterError(f"qids: {shown(qids)} is one identifier; pass a list")
+        # A set, as a run may have a hundred thousand queries.
+        wanted = frozenset(qids)
+        return Run(tuple(ranking for ranking in self.rankings if ranking.qid in wanted), self.tag)
+
+    def _table(self) -> Table:
+        rows: list[Row] = [(r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings]
+        documents = sum(map(len, self.rankings))
+        caption = f"run {self.tag}, {len(self)} queries, {documents} documents"
+        return Table(caption, ("qid", "query", "documents", "first"), rows)
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """Make a data frame of pandas or polars: qid, query, docno, score and rank (from 0, as in PyTerrier).
+
+        Scores are the rankings', which may tie; the column rank has the order.
+        """
+        rows = [
+            (ranking.qid, ranking.query, docid, score, rank)
+            for ranking in self.rankings
+            for rank, (docid, score) in enumerate(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+        ]
+        return as_frame({"qid": str, "query": str, "docno": str, "score": float, "rank": int}, rows, library)

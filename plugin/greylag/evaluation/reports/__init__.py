@@ -1,0 +1,1 @@
+"""Tables of scores, charts, pages of queries, and the metadata of runs."""

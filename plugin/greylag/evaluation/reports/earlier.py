@@ -1,0 +1,133 @@
+"""The JSON of an earlier evaluation, whose scores are those of a run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import (
+    Any,
+    NotRequired,  # pydantic reads typing's own from Python 3.12 on
+)
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from greylag.base import Faults, FormatError, is_file, naming, parse_json, read_text
+from greylag.evaluation.scoring.agreement import few_names
+from greylag.evaluation.scoring.measures import Measure, parse_measures
+from greylag.evaluation.scoring.scores import Scores
+
+ROUNDING = 1e-9  # by which a score may be outside of a measure's range
+
+
+class _Run(TypedDict):
+    means: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+    missing: NotRequired[list[str]]
+    unjudged: NotRequired[list[str]]
+    empty: NotRequired[list[str]]
+    seen: NotRequired[bool]
+
+
+class _Tests(TypedDict):
+    baseline: str | None
+
+
+class _Content(TypedDict):
+    """The entries that are read, of those that `Evaluation.to_dict` has."""
+
+    runs: dict[str, _Run]
+    digests: dict[str, str]
+    significance: NotRequired[_Tests]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier evaluation printed as JSON."""
+
+    path: Path
+    content: Mapping[str, Any]  # as `_Content` lays it out
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures that all its runs are scored by."""
+        with naming(self.path):
+            return parse_measures([*next(iter(self.content["runs"].values()))["means"]])
+
+    def scores(self, name: str, judgements: Mapping[str, Any], measures: Sequence[Measure]) -> Scores:
+        """Return the scores of the run of this name, or of the only one beside the baseline."""
+        runs, ours, theirs = self.content["runs"], digests(judgements), self.content["digests"]
+        if differing := [what for what in ours if ours[what] != theirs.get(what)]:
+            raise FormatError(self.path, None, f"is by other {' and '.join(differing)}: evaluate both by the same")
+        others = [run for run in runs if run != self.content.get("significance", {}).get("baseline")] or [*runs]
+        chosen = name if name in runs else others[0]
+        if chosen != name and len(others) > 1:
+            reason = f"has the runs {few_names(others)}: name one, as in {chosen}={self.path}"
+            raise FormatError(self.path, None, reason)
+        run = runs[chosen]
+        if lacking := [measure for measure in map(str, measures) if measure not in run["means"]]:
+            reason = f"is by {', '.join(run['means'])}, not {', '.join(lacking)}: give measures that it has"
+            raise FormatError(self.path, None, reason)
+        values = np.array([[self._score(chosen, qid, measure) for measure in measures] for qid in judgements])
+        missing, unjudged, empty = (tuple(run.get(key, ())) for key in ("missing", "unjudged", "empty"))
+        return Scores(tuple(measures), tuple(judgements), values, missing, unjudged, run.get("seen", False), empty)
+
+    def _score(self, name: str, qid: str, measure: Measure) -> float:
+        """Return a score that the measure can have."""
+        score = self.content["runs"][name]["per_query"].get(qid, {}).get(str(measure))
+        if score is None:
+            raise FormatError(self.path, None, f"lacks scores of {name}, such as {measure} of {qid}: write it again")
+        low, high = measure.range
+        if not (math.isfinite(score) and low - ROUNDING <= score <= high + ROUNDING):
+            reason = f"{measure} of {qid} in {name} is {score:g}, not between {low:g} and {high:g}: write it again"
+            raise FormatError(self.path, None, reason)
+        return float(score)
+
+
+def digests(judgements: Mapping[str, Any]) -> dict[str, str]:
+    """Return SHA-256 of the judged topics and of the judgements, whatever their order."""
+    of = {"topics": sorted(judgements), "judgements": judgements}
+    return {
+        name: sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest() for name, value in of.items()
+    }
+
+
+def is_evaluation(path: str | Path) -> bool:
+    """Return whether a file is JSON, and not a run."""
+    if not is_file(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(1) == b"{"
+
+
+def earlier_measures(runs: Iterable[Any]) -> tuple[Measure, ...] | None:
+    """Return the measures of the first earlier evaluation among runs; None if there is none."""
+    paths = (run for run in runs if isinstance(run, str | Path) and is_evaluation(run))
+    return next((read_earlier(path).measures for path in paths), None)
+
+
+def read_earlier(path: str | Path) -> Earlier:
+    """Read the JSON of an evaluation; `FormatError` for any other."""
+    from pydantic import TypeAdapter, ValidationError  # slow to import
+
+    with Faults(path, lenient=False) as faults:
+        text = read_text(path, faults)
+    try:
+        content = parse_json(text)
+        if "parts" in content:
+            raise FormatError(path, None, "is of several collections: evaluate each alone, without --collection")
+        TypeAdapter(_Content).validate_python(content, strict=True)
+    except FormatError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        where = f" ({'.'.join(map(str, first['loc']))}: {first['msg']})" if first else ""
+        reason = f"is neither a run nor what greylag evaluate --format json prints{where}"
+        raise FormatError(path, None, " ".join(reason.split())) from None
+    if not content["runs"]:
+        raise FormatError(path, None, "has no runs: write it again")
+    return Earlier(Path(path), content)

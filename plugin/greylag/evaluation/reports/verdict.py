@@ -1,0 +1,74 @@
+"""What comparisons show, in a paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from greylag.evaluation.reports.scores import ranked
+from greylag.evaluation.scoring.agreement import few_names
+from greylag.evaluation.scoring.scores import Scores
+from greylag.evaluation.scoring.significance import FINDINGS, Comparison, Significance
+
+Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
+"""Scores by run, and a test of their differences."""
+
+
+def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
+    """Return the comparisons by the first measure, with the scores that they compare."""
+    return [
+        (scores, comparison)
+        for scores, test in compared
+        for comparison in test.comparisons
+        if comparison.measure == scores[comparison.run].measures[0]
+    ]
+
+
+def verdict(compared: Compared) -> str:
+    """Write what comparisons by the first measures show, in a paragraph; of a single one, its own sentences."""
+    if len(alone := first_comparisons(compared)) == 1:
+        return alone[0][1].verdict
+    sentences, revealed, absent = list[str](), list[str](), dict[str, None]()
+    for scores, test in compared:
+        every = [c for _, c in first_comparisons([(scores, test)])]
+        measure, comparisons = every[0].measure, [c for c in every if not c.not_run]
+        absent |= dict.fromkeys(c.not_run for c in every if c.not_run)
+        if not comparisons:
+            continue
+        if test.all_pairs:
+            best = next(name for name in ranked(scores) if any(name in (c.run, c.baseline) for c in comparisons))
+            comparisons = [c for c in comparisons if best in (c.run, c.baseline)]
+            clauses = [_of_best(best, f"{scores[best].means[0]:.4f}", comparisons)]
+        else:
+            clauses = _clauses(comparisons)
+        sentences.append(f"By {measure}, {'; '.join(clauses)}.")
+        if missed := [c.detectable for c in comparisons if not c.significant and c.detectable is not None]:
+            ends = dict.fromkeys(f"{end:.4f}" for end in (min(missed), max(missed)))
+            revealed.append(f"{' to '.join(ends)} by {measure}")
+    if revealed:
+        sentences.append(f"This many queries usually (80 %) reveal differences of {', of '.join(revealed)}.")
+    sentences += [f"Not compared: {'; '.join(absent)}."] if absent else []
+    return " ".join(sentences)
+
+
+def _clauses(comparisons: Sequence[Comparison]) -> list[str]:
+    """Write a clause for each finding, of all runs with one baseline, or of a run with several."""
+    clauses, one = list[str](), len({c.baseline for c in comparisons}) == 1
+    for direction, finding in FINDINGS.items():
+        found = [c for c in comparisons if c.significant * c.direction == direction]
+        for name in dict.fromkeys(c.baseline if one else c.run for c in found):
+            of_name = [c for c in found if name == (c.baseline if one else c.run)]
+            listed = few_names([f"{c.run if one else c.baseline} ({c.difference:+.4f})" for c in of_name], " and ")
+            verb = "are" if one and len(of_name) > 1 else "is"
+            clauses.append(f"{listed} {verb} {finding} {name}" if one else f"{name} is {finding} {listed}")
+    return clauses
+
+
+def _of_best(best: str, mean: str, comparisons: Sequence[Comparison]) -> str:
+    """Write which runs the best one is better than."""
+    others = {c.run if c.baseline == best else c.baseline: c.significant for c in comparisons}
+    findings = {
+        finding: few_names([name for name, beaten in others.items() if beaten == significant], " and ")
+        for finding, significant in ((FINDINGS[1], True), ("not shown to be better than", False))
+    }
+    told = "; it is ".join(f"{finding} {names}" for finding, names in findings.items() if names)
+    return f"{best} has the best mean, {mean}, and is {told}"

@@ -1,0 +1,351 @@
+"""Compiled readers of the usual lines of runs and of LETOR text: a block of bytes at a time, or not at all.
+
+They know names, digits and finite decimal numbers, separated by spaces or tabs. Of a block with anything else they say
+so, and the strict reader takes the whole block.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greylag.base import FloatArray, IntArray, compiled, is_file
+
+MIN_BYTES = 1 << 22  # of a file for which importing Numba is worth it, which takes as long as 10^5 lines without
+POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])  # floats without rounding
+WORDS = np.frombuffer(b"qid:docid=qid=", np.uint8)
+
+
+class Lines(NamedTuple):
+    """Successive lines of a query: the number of the first, their text, and three of their columns."""
+
+    number: int
+    text: bytes
+    docids: list[str]
+    scores: FloatArray
+    ranks: IntArray
+
+
+class Scan(NamedTuple):
+    """A block of whole lines: parts by qid, where the lines of a query may be in several parts."""
+
+    block: bytes
+    lines: int
+    qids: list[bytes]
+    first: IntArray
+    """Of each part, and after the last one, the number of lines before it, shape (parts + 1, 2); then of bytes."""
+    docids: list[str]
+    scores: FloatArray
+    ranks: IntArray
+
+    def parts(self, number: int) -> Iterator[tuple[bytes, Lines]]:
+        """Yield the qid and the lines of each part; `number` is that of the block's first line."""
+        bounds = self.first.tolist()
+        for qid, (i, start), (j, end) in zip(self.qids, bounds, bounds[1:], strict=False):
+            text = self.block[start:end]
+            yield qid, Lines(number + i, text, self.docids[i:j], self.scores[i:j], self.ranks[i:j])
+
+
+def scanner(path: str | Path) -> Callable[[bytes], Scan | None]:
+    """Make a `scan` for the blocks of a file, which leaves small files to the strict reader."""
+    size = os.path.getsize(path) if is_file(path) else 0
+    total = size if size >= MIN_BYTES else 0
+
+    def scan_large(block: bytes) -> Scan | None:
+        nonlocal total
+        total += len(block)
+        return scan(block) if total >= MIN_BYTES else None
+
+    return scan_large
+
+
+def scan(block: bytes) -> Scan | None:
+    """Read a block of whole lines; None if it has any that are out of the ordinary."""
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    # A copy, as for arrays that are read-only Numba looks at masked ones, too, whose import takes 40 ms.
+    text = np.frombuffer(block, np.uint8).copy()
+    lines = block.count(b"\n")
+    names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
+    scores, ranks, first = np.empty(lines), np.empty(lines, np.int64), np.empty((lines + 1, 2), np.int64)
+    others = np.empty(lines, np.int64)
+    found: Any = scan_lines(text, POWERS, names, numbers, scores, ranks, first, others)
+    parts, length, length_of_others, number_of_others = found
+    if not parts:
+        return None
+    scores[others[:number_of_others]] = _spelt(numbers[:length_of_others])
+    docids = names[: length - 1].tobytes().decode().split("\n")
+    first = first[: parts + 1]
+    qids = [block[start : start + 300].split(None, 1)[0] for start in first[:-1, 1].tolist()]
+    return Scan(block, lines, qids, first, docids, scores, ranks)
+
+
+def scan_features(
+    block: bytes, largest: int, limit: float, check: Callable[[int, int], None]
+) -> tuple[int, list[tuple[bytes, int]], IntArray, list[str], FloatArray, int] | None:
+    """Read lines of LETOR text, with features up to `largest` and values up to `limit`.
+
+    Returns the end of the first line with a document; qids with the numbers of successive documents; grades; docids, ""
+    where there is none; values by column, and the number of the first feature, 0 or 1. `check` is given the numbers of
+    documents and features. None without a document, or if a line is out of the ordinary: numbers of features rise in a
+    line.
+    """
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    text, lines, cells = np.frombuffer(block, np.uint8).copy(), block.count(b"\n"), block.count(b":")
+    rows, spans = np.empty((lines, 4), np.int64), np.empty((lines, 2), np.int64)
+    features, values, others = np.empty(cells, np.int32), np.empty(cells), np.empty(cells, np.int64)
+    names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
+    found: Any = scan_rows(text, POWERS, largest, rows, spans, features, values, others, names, numbers)
+    documents, queries, width, length, length_of_others, number_of_others = found
+    if not documents:
+        return None
+    values[others[:number_of_others]] = _spelt(numbers[:length_of_others])
+    firsts, grades, of_query, ends = rows[:documents].T
+    if not (values[: ends[-1]].min() >= -limit and values[: ends[-1]].max() <= limit):
+        return None
+    begin = min(1, int(features[: ends[-1]].min()))
+    check(documents, width + 1 - begin)
+    columns = np.zeros((width + 1 - begin, documents))  # a missing feature is 0
+    fill_columns(ends, features, values, begin, columns)
+    qids = [block[start:end] for start, end in spans[:queries].tolist()]
+    pairs = [*zip(qids, np.bincount(of_query).tolist(), strict=True)]
+    docids = names[: length - 1].tobytes().decode().split("\n")
+    return int(firsts[0]), pairs, grades.copy(), docids, columns.T, begin
+
+
+def _spelt(numbers: Any) -> FloatArray:
+    """Read numbers that `number_at` leaves to Python, from bytes with a line for each."""
+    return np.array([*map(float, numbers.tobytes().split())])
+
+
+@compiled()
+def scan_lines(  # noqa: PLR0912
+    text: Any, powers: Any, names: Any, numbers: Any, scores: Any, ranks: Any, first: Any, others: Any
+) -> Any:
+    """Fill in the columns; return the numbers of parts (0 if a line is odd), of bytes of names, and of other scores."""
+    at, line, parts, length, spelt, left = 0, 0, 0, 0, 0, 0
+    before, before_length, odd = 0, -1, (0, 0, 0, 0)
+    while at < len(text):
+        begin, column = at, 0
+        while True:
+            start = at
+            # Bytes beyond ASCII are parts of names, as the block is UTF-8.
+            while text[at] > 32 and text[at] != 127:
+                at += 1
+            end = at
+            if start == end:
+                return odd
+            if column == 0:
+                # A comment, or a name that is cut off by `scan`.
+                if text[start] == 35 or end - start > 255:
+                    return odd
+                if end - start != before_length or not equal(text, start, text, before, before_length):
+                    first[parts, 0], first[parts, 1] = line, begin
+                    parts += 1
+                before, before_length = start, end - start
+            elif column == 2:
+                length = copy(text, start, end, names, length)
+            elif column == 3:
+                rank = 0
+                for i in range(start, end):
+                    if text[i] < 48 or text[i] > 57 or end - start > 9:
+                        return odd
+                    rank = 10 * rank + (text[i] - 48)
+                ranks[line] = rank
+            elif column == 4:
+                stop, value = number_at(text, start, powers)
+                if stop != end:
+                    return odd
+                scores[line] = value
+                if np.isnan(value):
+                    spelt, others[left] = copy(text, start, end, numbers, spelt), line
+                    left += 1
+            column += 1
+            at = after_spaces(text, at)
+            if text[at] == 10:
+                break
+        if column != 6:
+            return odd
+        at += 1
+        line += 1
+    first[parts, 0], first[parts, 1] = line, at
+    return parts, length, spelt, left
+
+
+@compiled()
+def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
+    text: Any, powers: Any, largest: int, rows: Any, spans: Any, features: Any, values: Any, others: Any,
+    names: Any, numbers: Any,
+) -> Any:  # fmt: skip
+    """Fill in the arrays of `scan_features`; return how much of each is used, or no rows if a line is odd."""
+    at, row, queries, cell, width, length, spelt, left = 0, 0, 0, 0, 0, 0, 0, 0
+    odd, words = (0, 0, 0, 0, 0, 0), np.empty((4, 2), np.int64)
+    while at < len(text):
+        if text[at] == 35:
+            while text[at] != 10:
+                at += 1
+        at = after_spaces(text, at)
+        if text[at] == 10:
+            at += 1
+            continue
+        negative = text[at] == 45
+        start = at + (negative or text[at] == 43)
+        grade, end = integer_at(text, start, 999_999_999)
+        at = after_spaces(text, end)
+        if end == start or end - start > 9 or at == end or not equal(text, at, WORDS, 0, 4):
+            return odd
+        qid, digits = at + 4, True
+        at = qid
+        while text[at] > 32 and text[at] != 35:
+            digits = digits and text[at] >= 48 and text[at] <= 57
+            at += 1
+        end, number, space, first = at, -1, at, cell
+        at = after_spaces(text, at)
+        while text[at] != 10 and text[at] != 35:
+            below, start = number, at
+            number, at = integer_at(text, start, largest)
+            if start in (space, at) or (text[start] == 48 and at > start + 1):
+                return odd
+            if number <= below or number > largest or text[at] != 58:
+                return odd
+            start = at + 1
+            at, value = number_at(text, start, powers)
+            if at < 0:
+                return odd
+            features[cell], values[cell] = number, value
+            if np.isnan(value):
+                spelt, others[left] = copy(text, start, at, numbers, spelt), cell
+                left += 1
+            cell, space = cell + 1, at
+            at = after_spaces(text, at)
+        if qid == end or cell == first:
+            return odd
+        width, found = max(width, number), 0
+        at += text[at] == 35
+        while text[at] != 10:
+            at = after_spaces(text, at)
+            start = at
+            while text[at] > 32:
+                at += 1
+            if start < at and found < 4:
+                words[found, 0], words[found, 1] = start, at
+                found += 1
+            at = after_spaces(text, at)
+            if start == at:
+                return odd
+        at += 1
+        # "docid = NAME", as in the LETOR collections, and "NAME qid=NAME", as greylag writes it.
+        docid = 0
+        if found > 1 and words[0, 1] - words[0, 0] == 5 and words[1, 1] - words[1, 0] == 1:
+            docid = 2 * (equal(text, words[0, 0], WORDS, 4, 5) and equal(text, words[1, 0], WORDS, 9, 1))
+        if found > docid + 1 and equal(text, words[docid + 1, 0], WORDS, 10, 4):
+            if docid or words[1, 1] == words[1, 0] + 4:
+                return odd
+            if digits:
+                qid, end = words[1, 0] + 4, words[1, 1]
+        start, stop = (words[docid, 0], words[docid, 1]) if found > docid else (at, at)
+        length = copy(text, start, stop, names, length)
+        last = spans[max(queries - 1, 0)]
+        if not queries or end - qid != last[1] - last[0] or not equal(text, qid, text, last[0], end - qid):
+            spans[queries, 0], spans[queries, 1] = qid, end
+            queries += 1
+        rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3] = at, -grade if negative else grade, queries - 1, cell
+        row += 1
+    return row, queries, width, length, spelt, left
+
+
+@compiled()
+def number_at(text: Any, at: int, powers: Any) -> Any:
+    """Read a decimal number; return its end, -1 if there is none, and its value, NaN if Python has to read it."""
+    sign = text[at]
+    at += sign in (45, 43)
+    mantissa, digits, decimals, point, seen = 0, 0, 0, False, False
+    while True:
+        byte = text[at]
+        if byte >= 48 and byte <= 57:
+            seen = True
+            digits += digits > 0 or byte > 48
+            if digits <= 18:
+                mantissa = 10 * mantissa + (byte - 48)
+            decimals += point
+        elif byte == 46 and not point:
+            point = True
+        else:
+            break
+        at += 1
+    if text[at] == 69 or text[at] == 101:
+        negative = text[at + 1] == 45
+        start = at + 1 + (negative or text[at + 1] == 43)
+        exponent, at = integer_at(text, start, 999)
+        seen = seen and at > start
+        decimals += exponent if negative else -exponent
+    if not seen:
+        return -1, 0.0
+    if digits > 18 or decimals < 0 or decimals > 22:
+        return at, np.nan
+    power, high = powers[decimals], float(mantissa)
+    value = high / power
+    # Integers of 15 digits and powers of ten up to 1e22 are floats, so that the division is the only rounding.
+    if digits > 15:
+        # The remainder, by Dekker's exact product, decides the rounding, unless it is close to a tie.
+        a, b = 134217729.0 * value, 134217729.0 * power
+        a, b = a - (a - value), b - (b - power)
+        product = value * power
+        error = ((a * b - product) + a * (power - b) + (value - a) * b) + (value - a) * (power - b)
+        rest = (((high - product) - error) + float(mantissa - int(high))) / power
+        if value + rest * (1.0 - 1e-12) != value + rest * (1.0 + 1e-12):
+            return at, np.nan
+        value += rest
+    return at, -value if sign == 45 else value
+
+
+@compiled()
+def integer_at(text: Any, at: int, largest: int) -> Any:
+    """Read digits; return their number, one above `largest` for all beyond, and their end."""
+    number = 0
+    while text[at] >= 48 and text[at] <= 57:
+        number = min(10 * number + (text[at] - 48), largest + 1)
+        at += 1
+    return number, at
+
+
+@compiled()
+def after_spaces(text: Any, at: int) -> Any:
+    """Return the place after spaces and tabs."""
+    while text[at] == 32 or text[at] == 9:
+        at += 1
+    return at
+
+
+@compiled()
+def equal(one: Any, i: int, other: Any, j: int, n: int) -> Any:
+    """Return whether n bytes are equal; `one` may end before."""
+    k = 0
+    while k < n and i + k < len(one) and one[i + k] == other[j + k]:
+        k += 1
+    return k == n
+
+
+@compiled()
+def copy(text: Any, start: int, end: int, out: Any, at: int) -> Any:
+    """Copy bytes and add the end of a line; return the place after it."""
+    for i in range(start, end):
+        out[at] = text[i]
+        at += 1
+    out[at] = 10
+    return at + 1
+
+
+@compiled()
+def fill_columns(ends: Any, features: Any, values: Any, begin: int, columns: Any) -> None:
+    """Put each document's values into an array of shape (features, documents), from feature `begin` on."""
+    cell = 0
+    for row in range(len(ends)):
+        while cell < ends[row]:
+            columns[features[cell] - begin, row] = values[cell]
+            cell += 1

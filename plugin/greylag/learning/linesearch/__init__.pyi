@@ -1,1 +1,0 @@
-from .objectives import Objective as Objective

@@ -1,9 +1,0 @@
-from .graph import AffinityGraph as AffinityGraph
-from .graph import Graph as Graph
-from .graph import affinity_graph as affinity_graph
-from .ranking import degrees as degrees
-from .ranking import iterates as iterates
-from .ranking import manifold_ranking as manifold_ranking
-from .ranking import query_vector as query_vector
-from .ranking import rank as rank
-from .stage import ManifoldRanker as ManifoldRanker

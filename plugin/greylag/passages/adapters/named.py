@@ -1,0 +1,51 @@
+"""Topics and judgements of files, or by name: of Pyserini and of ir_datasets, as on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from greylag.base import CollectionError
+from greylag.evaluation import Qrels, read_qrels, read_topics
+from greylag.index import fetched, may_be_name, pyserini_module
+from greylag.passages.adapters.ir_datasets import qrels_from_ir_datasets, topics_from_ir_datasets
+from greylag.passages.adapters.pyserini import topics_from_pyserini
+
+
+def named_topics(
+    path: str | Path, *, name: str | None = None, field: str = "title", lenient: bool = False
+) -> dict[str, str]:
+    """Read query texts by qid, of a file or, without such a file, of ``irds:NAME`` or Pyserini's topics of this name.
+
+    Parameters
+    ----------
+    path : str or Path
+    name : str, optional
+        The name, if it is not that of the path.
+    field : str, default "title"
+        The field to search for. Topics of ir_datasets that have no title are searched by their text.
+    lenient : bool, default False
+        Repair faults of a file and log them, instead of raising.
+    """
+    name = str(path) if name is None else name
+    if not Path(path).exists():
+        if name.startswith("irds:"):
+            return topics_from_ir_datasets(name, field=None if field == "title" else field)
+        if may_be_name(name):
+            topics = fetched(lambda: pyserini_module("search").get_topics(name), f"topics {name}", unknown="Not Found")
+            if topics is not None:
+                return topics_from_pyserini(topics, field=field)
+    return read_topics(path, field=field, lenient=lenient)
+
+
+def named_qrels(path: str | Path, *, name: str | None = None, lenient: bool = False) -> Qrels:
+    """Read judgements by the parameters of `named_topics`: of a file, ``irds:NAME`` or Pyserini's of this name."""
+    name = str(path) if name is None else name
+    if Path(path).exists() or not (name.startswith("irds:") or may_be_name(name)):
+        return read_qrels(path, lenient=lenient)
+    if name.startswith("irds:"):
+        return qrels_from_ir_datasets(name)
+    # The file that Pyserini downloads, as its get_qrels drops leading zeros of identifiers
+    found = fetched(lambda: pyserini_module("search").get_qrels_file(name), f"judgements {name}", "no qrels file")
+    if found and not Path(found).stat().st_size:  # Pyserini keeps an empty file of a failed download, and takes it next
+        raise CollectionError(f"{found}, Pyserini's judgements {name}, is empty: delete it, and download it again")
+    return read_qrels(found or path, lenient=lenient)

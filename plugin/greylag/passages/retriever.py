@@ -1,0 +1,373 @@
+"""Hybrid retrieval for a service: passages and an encoder in, passages with all of their scores out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greylag.base import (
+    FormatError,
+    ParameterError,
+    Query,
+    Ranking,
+    as_identifier,
+    check_counts,
+    check_sequences,
+    check_text,
+    guided,
+    is_frame,
+    naming,
+    open_atomically,
+    parallel_map,
+    parse_json,
+    read_arrays,
+    shown,
+    unique_ids,
+)
+from greylag.diversity import GroupLimit, NearDuplicates
+from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
+from greylag.passages.reranking import Encoder
+from greylag.rankers import Explanation, explain
+from greylag.recipes import HybridScores, HybridSearch, general_model_for
+
+Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
+"""Field values to match, where a list matches any, or a predicate over all fields; ``id`` and ``text`` are fields."""
+_VERSION = b"1"  # of the file
+_BATCH = 256  # texts for a call of the encoder, which services limit
+_SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
+_PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
+_ITEM = "index", "embedding"  # of OpenAI's items
+_COMPARED = 5  # times k passages are compared for near-duplicates
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPassage:
+    """A passage that `HybridRetriever.search` found."""
+
+    doc_id: str
+    text: str
+    fields: Mapping[str, Any]  # a copy of all else that the passage came with
+    score: float  # of `greylag.recipes.HybridSearch`; limits change the order, and no score
+    bm25: float
+    general: float  # by the general model
+    cosine: float
+    rank: int  # from 1
+
+
+@guided
+class HybridRetriever:
+    """Retrieves passages by words and vectors: `greylag.recipes.HybridSearch` over passages in memory.
+
+    It never changes, so that threads may share it. When passages come or go, `with_passages` makes another one.
+
+    Parameters
+    ----------
+    passages : sequence or mapping
+        Texts, or mappings with a ``text`` and any other fields, such as ``source``; in a sequence also with an ``id``,
+        by default the passage's number. The keys of a mapping, or the index of a Series of pandas, are identifiers.
+        Integers become strings.
+    encode, encode_query : callable, or an object with ``encode`` or ``embed``
+        From a list of up to 256 texts to their vectors: ``encode`` of sentence-transformers, ``embed`` of fastembed, or
+        a function that returns the answer of OpenAI's embeddings endpoint, whose items are put in the order of their
+        ``index``. By default, `encode` encodes queries, too.
+    vectors : array-like of float, shape (n, m), optional
+        The passages' vectors; only three are then computed, to compare.
+    language : str, default "en"
+        See `greylag.PositionalIndex.from_texts`.
+    depth : int >= 1, default 100
+        The number of candidates by BM25, and of those by cosine.
+
+    Raises
+    ------
+    ParameterError
+        If a passage has no text, two have one identifier, or vectors are missing, not finite or not the encoder's.
+
+    Examples
+    --------
+    >>> letters = lambda texts: [[text.count(letter) for letter in "acdgrost"] for text in texts]
+    >>> retriever = HybridRetriever(["a cat sat", {"id": "p2", "text": "a dog ran", "source": "dogs.md"}], letters)
+    >>> [(passage.doc_id, passage.fields) for passage in retriever.search("dogs", k=1)]
+    [('p2', {'source': 'dogs.md'})]
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[Any] | Mapping[Any, Any],
+        encode: Encoder | Any,
+        *,
+        encode_query: Encoder | Any = None,
+        vectors: Any = None,
+        language: str = "en",
+        depth: int = 100,
+    ) -> None:
+        check_counts(depth=depth)
+        self._passages = _passages(passages)
+        self._encode, self._encode_query, self._depth, self._language = encode, encode_query or encode, depth, language
+        docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
+        rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
+        if vectors is not None:
+            some = sorted({0, len(texts) // 2, len(texts) - 1})
+            _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
+        self._vectors = ArrayVectors(docids, rows, self._query_vector)
+        self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
+        self._hybrid = HybridSearch(self._index, self._vectors, k=depth)
+        self._encoded: dict[str, Dense] = {}  # queries of the batches under way
+        self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+    def __repr__(self) -> str:
+        return f"HybridRetriever({len(self)} passages, {self._vectors.array.shape[1]} dimensions)"
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        max_per_group: int | None = None,
+        group: str = "group",
+        near_duplicates: float | None = None,
+    ) -> list[RetrievedPassage]:
+        """Retrieve passages, best first.
+
+        Parameters
+        ----------
+        query : str
+        k : int >= 1, default 10
+            The number of passages; fewer if there are no more candidates.
+        where : mapping or callable, optional
+            Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
+            passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping, has
+            the values of which a passage has any.
+        max_per_group : int >= 1, optional
+            See `greylag.diversity.GroupLimit`. The group is the field `group`.
+        near_duplicates : float in [0, 1], optional
+            The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
+            The best 5 k passages are compared.
+        """
+        check_counts(k=k)
+        scores = self._scores(query, where)
+        ranking, every = scores.ranking(), max(1, len(scores.docids))
+        if near_duplicates is not None:
+            stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
+            ranking = stage(ranking)
+        if max_per_group is not None:
+            named = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
+            groups = {docid: str(name) for docid, name in named.items() if name is not None}
+            ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
+        places = {docid: place for place, docid in enumerate(scores.docids)}
+        columns = scores.scores, scores.bm25, scores.general, scores.cosines
+        found = []
+        for rank, docid in enumerate(ranking.docids[:k], 1):
+            score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
+            text, fields = self._passages[docid]
+            found.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
+        return found
+
+    def batch_search(
+        self, queries: Sequence[str], k: int = 10, *, n_jobs: int | None = None, **options: Any
+    ) -> list[list[RetrievedPassage]]:
+        """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
+        check_sequences(queries=queries)
+        texts = [check_text(query, "a query") or " " for query in queries]
+        if options.get("where") is not None:
+            options["where"] = _listed(options["where"])  # iterators are read once for all queries
+        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
+        try:
+            return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
+        finally:
+            for text in texts:
+                self._encoded.pop(text, None)  # another batch with this query encodes it again
+
+    def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
+        """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
+        candidates = self._scores(query, where).candidates
+        return explain(general_model_for(self._index), self._index, candidates, doc_id)
+
+    def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:
+        """Return a retriever over a new set of passages; only new texts are encoded."""
+        texts = [text for text, _ in _passages(passages).values()]
+        rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
+        new = [text for text in dict.fromkeys(texts) if text not in rows]
+        rows |= zip(new, _encoded(self._encode, new), strict=True)
+        settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
+        vectors = [rows[text] for text in texts]
+        return HybridRetriever(passages, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
+
+    def save(self, path: str | Path) -> None:
+        """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
+        content = {
+            "language": self._language,
+            "depth": self._depth,
+            "passages": [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()],
+        }
+        try:
+            text = np.frombuffer(json.dumps(content, allow_nan=False).encode(), np.uint8)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"a field of a passage cannot be saved: {error}") from None
+        arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
+        with open_atomically(path, binary=True) as file:
+            np.savez(file, digest=_digest(arrays), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
+        """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
+        kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
+        digest, *values = read_arrays(path, digest=("u", 1), **kinds)
+        arrays = dict(zip(kinds, values, strict=True))
+        if not np.array_equal(digest, _digest(arrays)):
+            raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
+        content = parse_json(arrays["content"].tobytes())
+        with naming(Path(path)):
+            _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
+            return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
+
+    def _query_vector(self, text: str) -> Dense:
+        row = self._encoded.get(text)
+        return _encoded(self._encode_query, [text])[0] if row is None else row
+
+    def _scores(self, query: str, where: Where | None) -> HybridScores:
+        """Score the candidates of a query among the passages that are wanted."""
+        asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
+        if where is None:
+            return self._hybrid.scores(asked)
+        passes = self._predicate(where)
+
+        def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
+            """Find the best ones that pass, among ever more."""
+            size = self._depth
+            while True:
+                found = find(size)
+                kept = [docid for docid in found if passes(docid)]
+                if len(kept) >= self._depth or len(found) < size:
+                    return kept[: self._depth]
+                size = int(size * max(2.0, 1.5 * self._depth / max(len(kept), 1)))  # by the share that passes
+
+        retrieved = wanted(lambda size: self._index.bm25(size)(asked).docids)
+        first = Ranking("query", asked.text, tuple(retrieved), np.zeros(len(retrieved)))
+        return self._hybrid.rank(first, lambda row: wanted(partial(self._vectors.nearest, row)))
+
+    def _predicate(self, where: Where) -> Callable[[str], bool]:
+        """Return the function from an identifier to whether the passage is wanted."""
+        where = _listed(where)
+
+        def fields(docid: str) -> dict[str, Any]:
+            text, others = self._passages[docid]
+            return {"id": docid, "text": text, **others}
+
+        if callable(where):
+            return lambda docid: bool(where(fields(docid)))
+        for name in where:
+            if not any(name in fields(docid) for docid in self._passages):
+                raise ParameterError(f"where: no passage has a field {name!r}")
+
+        def passes(docid: str) -> bool:
+            own = fields(docid)
+            return all(own.get(name) in values for name, values in where.items())
+
+        return passes
+
+
+def _listed(where: Where) -> Where:
+    """List the values by field of a filter that is no function."""
+    if callable(where):
+        return where
+    if not isinstance(where, Mapping):
+        raise ParameterError(f"where is {shown(where)}: give values by field, or a function of a passage's fields")
+    single = str, bytes, Mapping
+    listed = {
+        name: list(values) if isinstance(values, Iterable) and not isinstance(values, single) else [values]
+        for name, values in where.items()
+    }
+    if "id" in listed:
+        listed["id"] = [as_identifier(value, "where: an id") for value in listed["id"]]
+    return listed
+
+
+def _copied(value: Any) -> Any:
+    """Copy what JSON has; other objects are shared."""
+    if type(value) is dict:
+        return {key: _copied(one) for key, one in value.items()}
+    return [*map(_copied, value)] if type(value) is list else value
+
+
+def _passages(given: Sequence[Any] | Mapping[Any, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return texts and other fields of passages by identifier."""
+    if is_frame(given):
+        rows = "to_dicts()" if hasattr(given, "to_dicts") else "to_dict('records')"  # of polars, pandas
+        raise ParameterError(f"passages are a {type(given).__name__}: give its rows, by .{rows}")
+    keyed = isinstance(given, Mapping) or hasattr(given, "items")  # a Series of pandas
+    if not keyed:
+        check_sequences(passages=given)
+    pairs: list[tuple[str, tuple[str, dict[str, Any]]]] = []
+    for key, value in given.items() if keyed else enumerate(given):  # type: ignore[union-attr]
+        fields = {name: _copied(one) for name, one in value.items()} if isinstance(value, Mapping) else {"text": value}
+        own = fields.pop("id", key)
+        docid = as_identifier(key if keyed else own, "a passage's identifier")
+        pairs.append((docid, (check_text(fields.pop("text", None), f"passage {docid}"), fields)))
+    if not pairs:
+        raise ParameterError("there are no passages: give one at least")
+    return unique_ids(pairs, "passage")
+
+
+def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
+    """Encode texts, a batch at a time, in float32, shape (n, m)."""
+    function = encode if isinstance(encode, str) else getattr(encode, "encode", getattr(encode, "embed", encode))
+    if not callable(function):
+        raise ParameterError(f"the encoder is {shown(encode)}: give a function of texts, such as model.encode")
+    batches: list[Dense] = []
+    for start in range(0, len(texts), _BATCH):
+        batch = texts[start : start + _BATCH]
+        given = function(batch)
+        data = given.get("data") if isinstance(given, Mapping) else getattr(given, "data", None)
+        if isinstance(data, list):  # as OpenAI's endpoint answers
+            given = _in_order(data)
+        try:
+            rows = np.asarray(given if hasattr(given, "shape") else list(given), dtype=np.float32)
+        except (TypeError, ValueError):
+            raise ParameterError(f"the encoder returned {shown(given)}, and no vector for each text") from None
+        if rows.ndim != 2 or len(rows) != len(batch) or rows.shape[1:] != (batches or [rows])[0].shape[1:]:
+            raise ParameterError(f"the encoder returned an array of shape {rows.shape} for {len(batch)} texts")
+        batches.append(rows)
+    return np.concatenate(batches or [np.empty((0, 0), np.float32)])
+
+
+def _in_order(items: list[Any]) -> list[Any]:
+    """Return the vectors of OpenAI's items in the order of the texts, by the items' index if they have any."""
+    named = [one if isinstance(one, Mapping) else {n: getattr(one, n, None) for n in _ITEM} for one in items]
+    places, vectors = ([one.get(name) for one in named] for name in _ITEM)
+    if all(place is None for place in places):
+        return vectors
+    if {*places} != {*range(len(items))}:
+        raise ParameterError(f"the encoder returned items with the indexes {shown(places)}: each text has one, from 0")
+    by_place = dict(zip(places, vectors, strict=True))
+    return [by_place[n] for n in range(len(items))]
+
+
+def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> None:
+    """Raise `ParameterError` unless vectors are the encoder's of texts, given by what they are called."""
+    again = _encoded(encode, [*texts.values()])
+    if again.shape != rows.shape:
+        raise ParameterError(f"the encoder's vectors have {again.shape[1]} dimensions, and these {rows.shape[1]}")
+    cosines = 1 - np.square(unit_rows(again) - unit_rows(rows)).sum(axis=1) / 2  # 1 of two zeros, too
+    for name, cosine in zip(texts, cosines.tolist(), strict=True):
+        if cosine < _SAME:
+            raise ParameterError(f"{name} has another vector by this encoder (cosine {cosine:.3f}): encode all again")
+
+
+def _digest(arrays: Mapping[str, Any]) -> Any:
+    """Return the SHA-256 of arrays and their shapes, shape (32,)."""
+    digest = hashlib.sha256(_VERSION)
+    for array in arrays.values():
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return np.frombuffer(digest.digest(), np.uint8)

@@ -1,0 +1,170 @@
+"""The JSON of an evaluation stands for the run that it scored."""
+
+import json
+import re
+from functools import reduce
+from operator import getitem
+
+import numpy as np
+import pytest
+
+from greylag.base import GreylagError
+from greylag.evaluation import compare
+from greylag.evaluation.reports.earlier import digests
+from tests.greylag.evaluation.scoring import samples
+from tests.refusals import refuses
+
+NAMES = ["AP", "P@5"]
+RUNS = {name: samples.random_case(np.random.default_rng(seed))[0] for seed, name in enumerate(("one", "two", "three"))}
+QRELS = samples.random_case(np.random.default_rng(0))[1]
+
+
+@pytest.mark.parametrize("before", [["one"], ["two", "one"]])
+def test_scores_are_those_of_the_run(tmp_path, before):
+    """Of the run that was not the baseline, or that has the name; in any order of judgements and measures."""
+    path, baseline = tmp_path / "last.json", before[0] if before[1:] else None
+    path.write_text(compare({name: RUNS[name] for name in before}, QRELS, NAMES, baseline=baseline).format("json"))
+    back = {qid: dict(reversed(grades.items())) for qid, grades in reversed(QRELS.items())}
+    found, expected = (
+        compare({"then": then, "three": RUNS["three"]}, back, NAMES[::-1], baseline="then")
+        for then in (path, RUNS["one"])
+    )
+    assert found.significance.comparisons == expected.significance.comparisons
+    assert found.scores["then"].qids == tuple(back)
+    assert {*found.scores["then"].missing} == {*expected.scores["then"].missing}
+    for name in before:
+        named = compare({name: path}, QRELS, NAMES).scores[name]
+        assert named.values.tolist() == compare(RUNS, QRELS, NAMES).scores[name].values.tolist()
+
+
+def test_digests_are_of_contents():
+    whole = digests(QRELS)
+    qid, docid = next((qid, docid) for qid, grades in QRELS.items() for docid in grades)
+    changed = {**QRELS, qid: {**QRELS[qid], docid: QRELS[qid][docid] + 1}}
+    assert digests({qid: QRELS[qid] for qid in reversed(QRELS)}) == whole
+    assert [digests(changed)[name] == whole[name] for name in ("topics", "judgements")] == [True, False]
+    assert digests({**QRELS, "new": {}})["topics"] != whole["topics"]
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda of: of["digests"].update(judgements="0"), "judgements"),
+        (lambda of: of["digests"].update(topics="0"), "topics"),
+        (lambda of: of["runs"].update(more=of["runs"]["one"]), "one=/"),
+        (lambda of: of["runs"]["one"]["means"].pop("AP"), "is by P@5, not AP"),
+        (lambda of: of["runs"]["one"]["per_query"].popitem(), "one"),
+        (lambda of: of["runs"]["one"].update(per_query=3), "json runs.one.per_query"),
+        (lambda of: of.pop("digests"), "json digests"),
+        (lambda of: of.update(runs={}), "no runs"),
+        (lambda of: of.update(parts=dict(of)), "several collections"),
+        (lambda of: of.update(significance=None), "json significance"),
+        *(
+            (lambda of, bad=bad: of["runs"]["one"]["per_query"]["q3"].update(AP=bad), f"AP of q3 in one is {bad:g}")
+            for bad in (float("nan"), float("inf"), float("-inf"), -5, 1.001, 10**300)
+        ),
+    ],
+)
+def test_refused(tmp_path, change, parts):
+    content = compare({"one": RUNS["one"]}, QRELS, NAMES).to_dict()
+    change(content)
+    (tmp_path / "last.json").write_text(json.dumps(content))
+    refuses(lambda: compare({"last": tmp_path / "last.json"}, QRELS, NAMES), GreylagError, f"last.json {parts}")
+
+
+def test_measures_are_some_of_those_that_it_has(tmp_path):
+    """Without any, all of them; in another order, or one alone, of a baseline, too."""
+    path, names = tmp_path / "last.json", ["nDCG@10", "P@5", "utility"]
+    path.write_text(compare({"one": RUNS["one"]}, QRELS, names).format("json"))
+    for measures in (None, ["P@5"], ["utility", "nDCG@10"]):
+        found = compare({"then": path, "two": RUNS["two"]}, QRELS, measures, baseline="then", fail_if="lower")
+        expected = compare({"then": RUNS["one"], "two": RUNS["two"]}, QRELS, measures or names, baseline="then")
+        assert [str(m) for m in found.scores["then"].measures] == (measures or names)
+        assert found.significance.comparisons == expected.significance.comparisons
+    refuses(lambda: compare({"then": path}, QRELS, ["AP", "P@5"]), GreylagError, "last.json nDCG@10 not AP")
+    path.write_text(path.read_text().replace('"utility"', '"mine"'))
+    refuses(lambda: compare({"then": path}, QRELS), GreylagError, "last.json 'mine'")
+
+
+def test_scores_above_a_greedy_ranking_are_read_back(tmp_path):
+    """In the range of the measure, though above 1."""
+    covers = {
+        "1": "b",
+        "2": "cb",
+        "3": "a",
+        "4": "ca",
+    }  # greedily c comes first, the last of three that are alike
+    qrels = {"q": {subtopic: dict.fromkeys(docids, 1) for subtopic, docids in covers.items()}}
+    run, path = {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}, tmp_path / "last.json"
+    found = compare({"one": run}, qrels, ["alpha-nDCG@3"])
+    path.write_text(found.format("json"))
+    assert found.scores["one"].values[0, 0] > 1
+    assert compare({"one": path}, qrels).scores["one"].values.tolist() == found.scores["one"].values.tolist()
+
+
+def places(value, path=()):
+    """The places of a JSON value, outermost first."""
+    yield path
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(below, (*path, key))
+
+
+OTHERS = [
+    *(None, True, False, 0, -5, 10**400, 0.5, float("nan"), float("inf"), -0.0, "", "x", "0.5", "q1"),
+    *([], [[]], [1], ["q1"], [[1]], [None], {}, {"AP": 0.5}, {"": {}}, {"a": {"AP": None}}),
+]
+EARLIER = compare({"one": RUNS["one"].head(3), "two": RUNS["two"].head(0)}, QRELS, NAMES, baseline="two").to_dict()
+
+
+@pytest.mark.parametrize("part", ["runs", "digests", "significance", "unjudged_at_10", "trec_eval", ""])
+def test_any_value_at_any_place_is_read_or_refused_in_a_line(tmp_path, part):
+    """Read scores are in their measure's range; what a place has is taken away, and its key is another's, too."""
+    path, content = tmp_path / "last.json", json.loads(json.dumps(EARLIER))
+    every = [place for place in places(content) if place[:1] == ((part,) if part else ())]
+    every = every if part != "significance" else [place for place in every if len(place) < 3]
+    kinds, read, refused = {}, 0, []
+    for place in every:  # of places that are alike, such as the scores of topics, the first
+        kinds.setdefault(tuple("q" if re.fullmatch("q[0-9]+", str(key)) else key for key in place), place)
+    for place in kinds.values():
+        for other in [*OTHERS, "taken away", "renamed"]:
+            changed = json.loads(json.dumps(content))
+            *before, last = place or ("",)
+            below = reduce(getitem, before, changed)
+            if other == "taken away" and place:
+                del below[last]
+            elif other == "renamed" and isinstance(below, dict):
+                below["x"] = below.pop(last, None)
+            elif place:
+                below[last] = other
+            else:
+                changed = {"": other}
+            path.write_text(json.dumps(changed))
+            try:
+                found = compare({"one": path}, QRELS, NAMES).scores["one"]
+            except GreylagError as error:
+                refused.append(str(error))
+                continue
+            read += 1
+            assert ((found.values >= 0) & (found.values <= 1)).all()
+            assert all(isinstance(qid, str) for qid in (*found.missing, *found.empty, *found.unjudged))
+    assert all("\n" not in line and str(path) in line for line in refused)
+    assert refused or part in ("unjudged_at_10", "trec_eval")
+    assert read or part in ("digests", "")
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"runs": 1', '{"runs": {}, "runs": {}}', "{" + '"a":{' * 10**5])
+def test_what_is_no_json_of_an_evaluation_is_refused(tmp_path, text):
+    (tmp_path / "last.json").write_text(text, encoding="latin-1")
+    refuses(lambda: compare({"one": tmp_path / "last.json"}, QRELS, NAMES), GreylagError, "last.json neither")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -5, 1e308, True, "0.5", None])
+@pytest.mark.parametrize("rule", ["lower", "worse", 0.05])
+@pytest.mark.parametrize("turned", [False, True])
+def test_no_gate_passes_by_a_crafted_score(tmp_path, bad, rule, turned):
+    path = tmp_path / "last.json"
+    content = compare({"one": RUNS["one"]}, QRELS, NAMES).to_dict()
+    next(iter(content["runs"]["one"]["per_query"].values()))["AP"] = bad
+    path.write_text(json.dumps(content))
+    runs = {"mine": path, "then": RUNS["one"]} if turned else {"then": path, "mine": RUNS["one"]}
+    refuses(lambda: compare(runs, QRELS, NAMES, baseline="then", fail_if=rule), GreylagError, "last.json")

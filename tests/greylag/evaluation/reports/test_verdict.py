@@ -1,0 +1,74 @@
+"""A paragraph has every comparison by the first measure once, as its test has it."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greylag.evaluation import Scores, compare_scores
+from greylag.evaluation.reports.verdict import verdict
+from greylag.evaluation.scoring.measures import parse_measures
+from greylag.evaluation.scoring.significance import FINDINGS
+
+
+def scores(rng, names, measures):
+    """Scores whose means lie apart by more or less than the noise."""
+    values = {name: rng.random((30, 2)) + rng.choice([0.0, 0.1, 0.6]) for name in names}
+    parsed, qids = parse_measures(measures), tuple(map(str, range(30)))
+    return {name: Scores(parsed, qids, of_one, (), ()) for name, of_one in values.items()}
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("measures", [["AP", "P@5"], ["subtopic-loss@5", "AP"]])
+def test_findings_are_those_of_the_test(seed, measures):
+    found = scores(np.random.default_rng(seed), "abcde", measures)
+    for pairs, baseline in ((None, "a"), ([("a", "b"), ("a", "c"), ("b", "c"), ("d", "e")], None)):
+        tested = compare_scores(found, baseline, pairs=pairs)
+        told = verdict([(found, tested)])
+        written = set[tuple[str, str, str]]()
+        clauses = told.partition(f"By {measures[0]}, ")[2].split(". ")[0].removesuffix(".").split("; ")
+        for clause in clauses:
+            before, finding, after = re.split(r" (?:is|are) ((?:better|worse|not shown .*) than) ", clause)
+            one, other = (re.findall(r"\b[a-e]\b", text) for text in (before, after))
+            written |= {(run, finding, against) for run in one for against in other}
+        first = [c for c in tested.comparisons if str(c.measure) == measures[0]]
+        assert written == {(c.run, FINDINGS[c.significant * c.direction], c.baseline) for c in first}
+        assert all(f"({c.difference:+.4f})" in told for c in first)
+        missed = [c.detectable for c in first if not c.significant]
+        assert ("(80 %)" in told) == bool(missed)
+        assert all(f"{end:.4f}" in told for end in ([min(missed), max(missed)] if missed else []))
+
+
+def test_of_all_pairs_the_best_run_is_told():
+    found = scores(np.random.default_rng(2), [f"r{n:02}" for n in range(60)], ["AP", "P@5"])
+    tested = compare_scores(found)
+    told = verdict([(found, tested)])
+    best = max(found, key=lambda name: found[name].means[0])
+    beaten = sum(c.significant for c in tested.comparisons if best in (c.run, c.baseline) and str(c.measure) == "AP")
+    numbers = [int(number) + 4 for number in re.findall(r"and (\d+) more", told)]
+    assert told.startswith(f"By AP, {best} has the best mean, {found[best].means[0]:.4f}, and is better than ")
+    assert numbers == [beaten, 59 - beaten]
+    assert len(told) < 400
+
+
+def test_one_comparison_has_its_own_sentences():
+    found = scores(np.random.default_rng(1), "ab", ["AP", "P@5"])
+    tested = compare_scores(found, "a")
+    assert verdict([(found, tested)]) == tested.comparisons[0].verdict
+
+
+@pytest.mark.parametrize("measures", [["AP", "P@5"], ["utility", "AP"]])
+def test_runs_that_did_not_run_are_told_apart(measures):
+    """Each once, also if none ran; it is never the best, as by utility, which is below 0."""
+    found = scores(np.random.default_rng(1), "abcd", measures)
+    found = {name: replace(one, values=one.values - 5) for name, one in found.items()}
+    found["c"] = replace(found["c"], values=np.zeros((30, 2)), missing=found["c"].qids)
+    rest = {name: one for name, one in found.items() if name != "c"}
+    told = " Not compared: c did not run, as it ranks no topic."
+    for baseline in (None, "a", ["a", "b"]):
+        others = verdict([(rest, compare_scores(rest, baseline))])
+        assert verdict([(found, compare_scores(found, baseline))]) == others + told
+    assert verdict([(found, compare_scores(found, "c"))]) == told.strip()
+    one = verdict([({name: found[name] for name in "ac"}, compare_scores({name: found[name] for name in "ac"}, "a"))])
+    assert one == "c is not compared with a: c did not run, as it ranks no topic."

@@ -1,0 +1,342 @@
+"""The object for a service, against `HybridSearch` and plain filters of its candidates."""
+
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.refusals import refuses
+
+from greylag.base import FormatError, ParameterError, Query, Ranking
+from greylag.diversity import GroupLimit, NearDuplicates
+from greylag.index import ArrayVectors, PositionalIndex
+from greylag.passages import HybridRetriever
+from greylag.rankers import explain
+from greylag.recipes import HybridSearch
+from greylag.recipes.general import general_model_for
+
+WORDS = "cat dog goose wing lake snow tundra nest egg grass river moss".split()
+RANDOM = np.random.default_rng(0)
+TEXTS = {f"p{n}": " ".join(RANDOM.choice(WORDS, RANDOM.integers(4, 15))) for n in range(60)}
+PASSAGES = {
+    docid: {"text": text, "source": f"s{n % 4}", **({"group": n // 3} if n % 5 else {})}
+    for n, (docid, text) in enumerate(TEXTS.items())
+}
+QUERIES = ["cat goose", "snow on the lake", "nest egg", "zebra", ""]
+TURN = np.random.default_rng(1).standard_normal((26, 8)).astype(np.float32)
+
+
+def encode(texts):
+    """Sums of letters' vectors."""
+    return np.array(
+        [sum((TURN[ord(c) - 97] for c in text if "a" <= c <= "z"), np.full(8, 0.1)) for text in texts], np.float32
+    )
+
+
+INDEX = PositionalIndex.from_texts(TEXTS)
+VECTORS = ArrayVectors([*TEXTS], encode([*TEXTS.values()]), lambda text: encode([text])[0])
+RETRIEVER = HybridRetriever(PASSAGES, encode)
+
+
+def ids(found):
+    return [passage.doc_id for passage in found]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_is_hybrid_search_with_all_scores(query):
+    expected, found = HybridSearch(INDEX, VECTORS, k=100)(Query("q", query or " ")), RETRIEVER.search(query, 100)
+    assert [(passage.doc_id, passage.score) for passage in found] == list(expected)
+    assert [passage.rank for passage in found] == [*range(1, len(found) + 1)]
+    bm25 = dict(INDEX.bm25(100)(Query("q", query)))
+    row = VECTORS.query("q", query)[0].astype(float)
+    for passage in found:
+        assert (passage.text, passage.fields["source"]) == (TEXTS[passage.doc_id], PASSAGES[passage.doc_id]["source"])
+        assert passage.bm25 == bm25.get(passage.doc_id, 0.0)
+        of_passage = VECTORS.documents([passage.doc_id])[0].astype(float)
+        lengths = np.linalg.norm(row) * np.linalg.norm(of_passage)
+        assert passage.cosine == pytest.approx(row @ of_passage / lengths if lengths else 0.0, abs=1e-6)
+        if passage.rank < 4 and len(bm25) > 3:
+            broken_down = RETRIEVER.explain(query, passage.doc_id)
+            assert broken_down.score == pytest.approx(passage.general, abs=1e-9)
+            assert sum(share.contribution for share in broken_down.features) == pytest.approx(passage.general, abs=1e-9)
+    assert RETRIEVER.search(query, 3) == found[:3]
+
+
+@pytest.mark.parametrize("where", [None, lambda fields: fields["n"] % 5])
+def test_explains_the_scores_of_more_candidates_than_features_read(where):
+    """Many candidates have none of the query's words; of these ties, features read those within the best 100."""
+    random = np.random.default_rng(3)
+    texts = [" ".join(random.choice(WORDS, random.integers(4, 15))) for _ in range(300)]
+    retriever = HybridRetriever([{"text": text, "n": n} for n, text in enumerate(texts)], encode)
+    found = retriever.search("goose", 300, where=where)
+    assert len(found) > 120
+    for passage in found:
+        assert retriever.explain("goose", passage.doc_id, where=where).score == passage.general
+    index = PositionalIndex.from_texts({str(n): text for n, text in enumerate(texts)})
+    vectors = ArrayVectors([*map(str, range(300))], encode(texts), lambda text: encode([text])[0])
+    scores = HybridSearch(index, vectors, k=100).scores(Query("q", "goose"))
+    for place, docid in enumerate(scores.docids[::9]):
+        shares = explain(general_model_for(index), index, scores.candidates, docid).features
+        assert sum(share.contribution for share in shares) == pytest.approx(scores.general[9 * place], abs=1e-9)
+
+
+def test_passages_in_any_form():
+    texts = ["a cat sat", "a dog ran", "geese fly"]
+    for passages, names in (
+        (texts, ["0", "1", "2"]),
+        (dict(zip([7, 8, 9], texts, strict=True)), ["7", "8", "9"]),
+        ([{"text": text, "n": n} for n, text in enumerate(texts)], ["0", "1", "2"]),
+        ([{"text": text, "id": f"x{n}"} for n, text in enumerate(texts)], ["x0", "x1", "x2"]),
+        ({f"k{n}": {"text": text} for n, text in enumerate(texts)}, ["k0", "k1", "k2"]),
+        (pd.Series(texts, index=[30, 10, 20]), ["10", "20", "30"]),
+        (pd.DataFrame({"text": texts, "id": ["x0", "x1", "x2"]}).to_dict("records"), ["x0", "x1", "x2"]),
+    ):
+        found = HybridRetriever(passages, encode).search("dogs")
+        assert sorted(ids(found)) == names
+        assert found[0].text == "a dog ran"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda rows: rows,
+        lambda rows: rows.tolist(),
+        lambda rows: (row for row in rows),  # fastembed
+        lambda rows: SimpleNamespace(data=[SimpleNamespace(embedding=row.tolist()) for row in rows]),  # OpenAI
+        lambda rows: {"data": [{"embedding": row.tolist()} for row in rows]},
+        lambda rows: {"data": [{"embedding": row.tolist(), "index": n} for n, row in enumerate(rows)][::-1]},
+        lambda rows: SimpleNamespace(
+            data=[SimpleNamespace(embedding=row.tolist(), index=n) for n, row in enumerate(rows)][::-1]
+        ),
+    ],
+)
+def test_encoders_of_any_shape_are_given_batches(shape):
+    sizes = []
+
+    def shaped(texts):
+        sizes.append(len(texts))
+        return shape(encode(texts))
+
+    many = {f"{n}": f"{TEXTS[f'p{n % 60}']} {n}" for n in range(300)}
+    found = HybridRetriever(many, shaped).search("cat goose")
+    assert sizes[:2] == [256, 44]
+    assert ids(found) == ids(HybridRetriever(many, encode).search("cat goose"))
+
+
+def test_groups_and_near_duplicates_are_those_of_the_stages():
+    passages = {**PASSAGES, **{f"again {docid}": {"text": TEXTS[docid]} for docid in [*TEXTS][:20]}}
+    retriever = HybridRetriever(passages, encode)
+    index = PositionalIndex.from_texts({docid: fields["text"] for docid, fields in passages.items()})
+    every = {passage.doc_id: passage for passage in retriever.search("cat goose", 200)}
+    ranking = Ranking("q", "cat goose", tuple(every), np.array([passage.score for passage in every.values()]))
+    distinct = NearDuplicates(index, threshold=0.6, depth=100, k=100)
+    few = GroupLimit(lambda docid: passages[docid].get("group"), 1, depth=100, k=100)
+    for options, stage in (
+        ({"near_duplicates": 0.6}, distinct),
+        ({"max_per_group": 1}, few),
+        ({"near_duplicates": 0.6, "max_per_group": 1}, distinct >> few),
+        ({"max_per_group": 2, "group": "source"}, GroupLimit(lambda d: passages[d].get("source"), 2, depth=100, k=100)),
+    ):
+        found = retriever.search("cat goose", 40, **options)
+        assert ids(found) == [*stage(ranking).docids[:40]]
+        assert ids(found) != [*every][:40]
+        assert [passage.score for passage in found] == [every[passage.doc_id].score for passage in found]
+
+
+@pytest.mark.parametrize("method", ["encode", "embed"])
+def test_the_method_of_an_object_encodes(method):
+    called = HybridRetriever(PASSAGES, SimpleNamespace(**{method: encode}), encode_query=SimpleNamespace(encode=encode))
+    assert called.search("cat goose") == RETRIEVER.search("cat goose")
+
+
+def test_what_is_given_and_found_shares_nothing_with_the_retriever():
+    given = {"a": {"text": "a cat", "source": "a.md", "tags": ["x"]}}
+    retriever = HybridRetriever(given, encode)
+    (before,) = retriever.search("cat")
+    given["a"]["tags"].append("changed")
+    for passage in retriever.search("cat"):
+        passage.fields["source"] = "changed"
+        passage.fields["tags"].append("changed")
+    assert retriever.search("cat") == [before] == pickle.loads(pickle.dumps([before]))
+    assert before.fields == {"source": "a.md", "tags": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "several", [tuple, set, frozenset, lambda values: dict.fromkeys(values).keys(), iter, np.array, pd.Series]
+)
+def test_any_iterable_filters_by_its_values(several):
+    expected = RETRIEVER.search("cat goose", where={"source": ["s1", "s3"]})
+    assert RETRIEVER.search("cat goose", where={"source": several(["s1", "s3"])}) == expected
+    assert RETRIEVER.batch_search(["cat goose"] * 2, where={"source": several(["s1", "s3"])}) == [expected] * 2
+
+
+def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
+    for where, wanted in (
+        ({"group": range(3, 5)}, ["p11", "p12", "p13", "p14", "p9"]),
+        ({"id": "p3"}, ["p3"]),
+        ({"id": ("p3", "p4")}, ["p3", "p4"]),
+        ({"text": TEXTS["p5"]}, ["p5"]),
+    ):
+        assert sorted(ids(RETRIEVER.search("cat", where=where))) == wanted
+    numbered = HybridRetriever([{"text": text, "of": {"a": n}} for n, text in enumerate(TEXTS.values())], encode)
+    assert ids(numbered.search("cat", where={"id": 7})) == ids(numbered.search("cat", where={"of": {"a": 7}})) == ["7"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"source": "s1"},
+        {"source": ["s1", "s3"], "group": 5},
+        lambda fields: "cat" in fields["text"] and fields["id"] > "p3",
+    ],
+)
+def test_filters_choose_the_candidates(where):
+    def passes(docid):
+        fields = PASSAGES[docid]
+        if callable(where):
+            return where({"id": docid, **fields})
+        wanted = [(name, values if isinstance(values, list) else [values]) for name, values in where.items()]
+        return all(fields.get(name) in values for name, values in wanted)
+
+    retriever = HybridRetriever(PASSAGES, encode, depth=4)
+    for query in QUERIES:
+        by_bm25 = [docid for docid in INDEX.bm25(100)(Query("q", query)).docids if passes(docid)][:4]
+        row = VECTORS.query("q", query)
+        near = [docid for docid in VECTORS.nearest(row, 100) if passes(docid)][:4]
+        found = retriever.search(query, where=where)
+        assert set(ids(found)) == {*by_bm25, *near}
+    assert retriever.search("cat", where={"source": "none"}) == []
+
+
+def test_batches_are_encoded_once_and_rank_alike():
+    asked = []
+
+    def counted(texts):
+        asked.append(list(texts))
+        return encode(texts)
+
+    retriever = HybridRetriever(PASSAGES, encode, encode_query=counted)
+    asked.clear()
+    for n_jobs in (1, 3):
+        found = retriever.batch_search(QUERIES * 2, 5, n_jobs=n_jobs, where={"source": ["s0", "s1"]})
+        assert found == [RETRIEVER.search(query, 5, where={"source": ["s0", "s1"]}) for query in QUERIES] * 2
+    assert asked == [[query or " " for query in QUERIES * 2]] * 2
+    assert retriever.batch_search([]) == []
+
+
+def test_passages_come_and_go_while_queries_go_on():
+    asked = []
+
+    def counted(texts):
+        asked.extend(texts)
+        return encode(texts)
+
+    old = HybridRetriever(PASSAGES, counted)
+    before, stop = [old.search(query) for query in QUERIES], threading.Event()
+
+    def searching():
+        wrong = 0
+        while not stop.is_set():
+            wrong += [old.search(query) for query in QUERIES] != before
+        return wrong
+
+    changed = {**{docid: PASSAGES[docid] for docid in [*PASSAGES][7:]}, "new": {"text": "new geese on the lake"}}
+    with ThreadPoolExecutor() as pool:
+        answers = [pool.submit(searching) for _ in range(2)]
+        asked.clear()
+        new = old.with_passages(changed)
+        texts = [text for text in asked if text.strip() and text not in QUERIES]
+        stop.set()
+        assert [answer.result() for answer in answers] == [0, 0]
+    assert texts.count("new geese on the lake") == 2  # the last one is compared
+    assert len(texts) == 5  # three are compared, and one warms up
+    fresh = HybridRetriever(changed, encode)
+    assert [new.search(query) for query in QUERIES] == [fresh.search(query) for query in QUERIES]
+    assert (len(new), repr(new)) == (54, "HybridRetriever(54 passages, 8 dimensions)")
+
+
+def test_saved_and_loaded_whole(tmp_path):
+    path = tmp_path / "chunks"
+    passages = {**PASSAGES, "ü#1": {"text": "Gänse \ud800 fliegen", "tags": ["a", None, 1.5]}}
+    retriever = HybridRetriever(passages, encode, encode_query=lambda texts: encode(texts)[:, ::-1], depth=7)
+    retriever.save(path)
+    content = path.read_bytes()
+    again = HybridRetriever.load(path, encode, encode_query=lambda texts: encode(texts)[:, ::-1])
+    assert [again.search(query) for query in QUERIES] == [retriever.search(query) for query in QUERIES]
+    again.save(path)
+    assert path.read_bytes() == content
+    for loaded, parts in (
+        ((encode,), "a query|encoder"),
+        ((lambda texts: encode(texts)[:, ::-1],), "passage 'p0'|encoder"),
+        ((lambda texts: encode(texts)[:, :5],), "5 dimensions|8"),
+    ):
+        refuses(lambda loaded=loaded: HybridRetriever.load(path, *loaded), FormatError, f"chunks|{parts}", "|")
+    with np.load(path) as arrays, (tmp_path / "stale").open("wb") as file:
+        other = arrays["vectors"] + np.eye(61, 8, -7, dtype=np.float32)  # of one passage
+        np.savez(file, **{**arrays, "vectors": other})
+    refuses(lambda: HybridRetriever.load(tmp_path / "stale", encode), FormatError, "has changed", "|")
+    for place in np.random.default_rng(2).integers(0, len(content), 60).tolist():
+        path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        try:
+            found = HybridRetriever.load(path, encode, encode_query=lambda texts: encode(texts)[:, ::-1])
+        except FormatError:
+            continue
+        assert found.search("cat") == retriever.search("cat")  # of a byte that is not read
+    path.write_bytes(content[: len(content) // 2])
+    refuses(lambda: HybridRetriever.load(path, encode), FormatError, "chunks")
+    with pytest.raises(ParameterError, match="cannot be saved"):
+        HybridRetriever([{"text": "a", "field": float("nan")}], encode).save(path)
+    assert path.read_bytes() == content[: len(content) // 2]
+
+
+def make(passages=PASSAGES, encode=encode, **options):
+    return HybridRetriever(passages, encode, **options)
+
+
+def indexed(*places):
+    """An encoder that answers as OpenAI's, whose items have these indexes."""
+    return lambda texts: {"data": [{"embedding": [1.0], "index": place} for place in places]}
+
+
+ROWS = encode([*TEXTS.values()])
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: make([]), "no passages"),
+        (lambda: make("cat"), "passages|no sequence"),
+        (lambda: make(["cat", 3]), "passage 1|int 3"),
+        (lambda: make([{"source": "a"}]), "passage 0|None"),
+        (lambda: make([{"id": 1, "text": "a"}, {"text": "b"}]), "passage '1' occurs twice"),
+        (lambda: make({1.5: "cat"}), "identifier|float 1.5"),
+        (lambda: make(depth=0), "depth"),
+        (lambda: make(pd.DataFrame({"text": ["cat"]})), "DataFrame|to_dict('records')"),
+        (lambda: make(pd.Series(["cat", "dog"], index=["a", "a"])), "passage 'a' occurs twice"),
+        (lambda: make(encode="model"), "encoder|str 'model'|model.encode"),
+        (lambda: make(encode=SimpleNamespace()), "encoder|namespace|model.encode"),
+        *[(lambda n=n: make(["cat", "dog"], indexed(*n)), f"indexes|{[*n]}") for n in ((0, 0), (1, 2), (0, None))],
+        (lambda: make(encode=lambda texts: ROWS[:3]), "(3, 8)|60 texts"),
+        (lambda: make(encode=lambda texts: [[1.0], [1.0, 2.0]]), "encoder returned list"),
+        (lambda: make(encode=lambda texts: None), "encoder returned None"),
+        (lambda: make(encode=lambda texts: encode(texts) * np.nan), "finite"),
+        (lambda: make(vectors=ROWS[1:]), "60 docids for 59 vectors"),
+        (lambda: make(vectors=ROWS[::-1]), "passage 'p0'|this encoder|cosine"),
+        (lambda: make(vectors=ROWS[:, :4]), "8 dimensions|4"),
+        (lambda: make(vectors=np.where(np.arange(60)[:, None] == 9, np.nan, ROWS)), "nan"),
+        (lambda: RETRIEVER.search("cat", 0), "k must be"),
+        (lambda: RETRIEVER.search("cat", max_per_group=0), "max_per_group"),
+        (lambda: RETRIEVER.search("cat", near_duplicates=80), "threshold"),
+        (lambda: RETRIEVER.search("cat", where={"sauce": "s1"}), "'sauce'"),
+        (lambda: RETRIEVER.search("cat", where=["source"]), "where|['source']"),
+        (lambda: RETRIEVER.search("cat", where={"id": 1.5}), "where|float 1.5"),
+        (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
+        (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
+        (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),
+    ],
+)
+def test_refuses_what_does_not_fit(call, parts):
+    refuses(call, ParameterError, parts, "|")
