@@ -33,7 +33,7 @@ WINGS = [
 ]
 # Each level of a wing's rooms may import from those above it; "" are modules that are in no room.
 ROOMS = {
-    "base": [{"errors"}, {"core"}, {"ranking", "runtime"}, {"greedy", "pipeline"}],
+    "base": [{"errors"}, {"core"}, {"ranking", "runtime"}, {"doors"}, {"greedy", "pipeline"}],
     "evaluation": [{"trec"}, {"fusion", "scoring"}, {"reports"}],
     "index": [{"languages"}, {"lucene"}, {""}, {"vectors"}],
     "features": [{""}, {"learned"}],

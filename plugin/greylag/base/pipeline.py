@@ -8,20 +8,18 @@ from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast, overload
 
-import numpy as np
-
-from greylag.base.core import foreign
+from greylag.base.core import labels
 from greylag.base.core.guidance import guided, refuse_attribute
 from greylag.base.core.hints import remedy, shown
 from greylag.base.core.missing_documents import report_missing
+from greylag.base.doors.runs import RunLike, as_ranking, as_run, is_run
+from greylag.base.doors.topics import TopicsLike, as_topics
 from greylag.base.errors import ParameterError
-from greylag.base.ranking import BoolArray, Query, Ranking, Run, as_ranking, as_run, is_scored, marked
+from greylag.base.ranking import BoolArray, Query, Ranking, Run, is_scored, marked
 from greylag.base.runtime.parallel import parallel_map, rebuilt
 
 _Input_contra = TypeVar("_Input_contra", contravariant=True)
 _First = TypeVar("_First")
-Topics = Iterable[Query] | Mapping[str, str]
-Rankings = Iterable[Ranking] | Run
 Need = Literal["index", "vectors", "aspects", "groups"]
 """The values that a stage may need beside the ranking, and the parameter that takes it."""
 
@@ -55,9 +53,9 @@ class Composable(ABC, Generic[_Input_contra]):
         return Pipeline(_steps(before) + _steps(self))
 
     @overload
-    def run(self: Composable[Query], inputs: Topics, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    def run(self: Composable[Query], inputs: TopicsLike, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
     @overload
-    def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    def run(self: Composable[Ranking], inputs: RunLike, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
     @guided
     def run(self, inputs: Any, *, n_jobs: int | None = None, tag: str = "greylag") -> Run:
         """Apply this source, stage or pipeline to every query.
@@ -166,7 +164,7 @@ class Pipeline(Composable[_Input_contra]):
 
 
 def run_step(
-    step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int | None = None, tag: str = "greylag"
+    step: Callable[[Any], Ranking], inputs: TopicsLike | RunLike, *, n_jobs: int | None = None, tag: str = "greylag"
 ) -> Run:
     """Run any source or stage as `Composable.run` does, including a plain function."""
     items = _items(inputs)
@@ -176,36 +174,20 @@ def run_step(
 
 
 def _items(inputs: Any) -> list[Query | Ranking]:
-    # Frames and other packages' runs come first: some pass as mappings or sequences.
-    inputs = foreign.listed(inputs)
-    if found := foreign.scored_rows(inputs):
-        inputs = as_run(found)
-    elif foreign.is_frame(inputs):
-        inputs = foreign.as_topics(inputs)
-    if isinstance(inputs, Run):
-        return list(inputs.rankings)
-    if isinstance(inputs, Mapping):
-        return [_query(qid, text, inputs) for qid, text in inputs.items()]
-    single = isinstance(inputs, str) or not isinstance(inputs, Iterable)
-    items = [inputs] if single else list(inputs)
-    for item in items:
-        if not isinstance(item, Query | Ranking):
-            received = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
-            how = remedy(item) or "pass topics, such as read_topics returns ({qid: text}), queries, rankings or a run"
-            raise ParameterError(f"cannot run on a {received}: {how}")
-    return items
-
-
-def _query(qid: Any, text: Any, topics: Any) -> Query:
-    if isinstance(qid, bool) or not isinstance(qid, str | int | np.integer):
-        raise ParameterError(f"topic identifier {shown(qid)} is neither a string nor an integer")
-    if not isinstance(text, str):
-        by_docid = isinstance(text, Mapping) and not any(isinstance(value, str) for value in text.values())
-        scores = by_docid or is_scored(text)
-        how = "make scores a run by Run.from_dict(scores, topics)" if scores else "pass a mapping of qid to text"
-        how = remedy(topics) or how
-        raise ParameterError(f"topic {str(qid)!r} is {shown(text)}, not a string: {how}")
-    return Query(str(qid), text)
+    inputs = labels.listed(inputs)
+    items = [inputs] if isinstance(inputs, Query | Ranking) else inputs
+    if isinstance(items, list | tuple) and all(isinstance(item, Query | Ranking) for item in items):
+        return [*items]
+    # Runs come first: some pass as mappings or frames of topics.
+    if is_run(inputs):
+        return [*as_run(inputs).rankings]
+    if labels.is_frame(inputs) or labels.has_labels(inputs):
+        return [Query(qid, text) for qid, text in as_topics(inputs).items()]
+    several = items if isinstance(items, list | tuple) else ()
+    wrong = next((item for item in several if not isinstance(item, Query | Ranking)), inputs)
+    received = type(inputs).__name__ + ("" if wrong is inputs else f" with {shown(wrong)}")
+    how = remedy(wrong) or "pass topics, such as read_topics returns ({qid: text}), queries, rankings or a run"
+    raise ParameterError(f"cannot run on a {received}: {how}")
 
 
 def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> None:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from greylag.base.core import foreign
 from greylag.base.core.checks import check_ids, check_sequences, naming
 from greylag.base.core.guidance import guided
-from greylag.base.core.hints import remedy, shown
+from greylag.base.core.hints import shown
+from greylag.base.core.labels import Series, by_label, has_labels
 from greylag.base.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.base.core.ties import Ties, check_float32, trec_order
 from greylag.base.errors import ParameterError
@@ -22,8 +22,8 @@ from greylag.base.errors import ParameterError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-Scored = Mapping[str, float] | Sequence[tuple[str, float]]
-"""The scores of a query's documents: by docid, or in pairs (docid, score), best first."""
+Scored = Mapping[Any, Any] | Series | Sequence[Any]
+"""The scores of a query's documents: by docid, or in pairs (docid, score) or Pyserini's hits, best first."""
 SEEN = "+training-topics"
 """Marks the tag of a run whose model, or whose input's model, was trained on its topics."""
 
@@ -148,7 +148,7 @@ class Ranking(Printed):
         """Return the top `k` documents, k at least 0, or all of them if there are fewer."""
         if k < 0:
             raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
-        return self if k >= len(self) else self._with(self.docids[:k], self.scores[:k])
+        return self if k >= len(self) else Ranking.trusted(self.qid, self.query, self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
         """Return the same documents ranked by new scores, shape (n,); ties keep the current order."""
@@ -160,7 +160,9 @@ class Ranking(Printed):
         positions = np.asarray(order).tolist()
         if sorted(positions) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
-        return self._with(tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0))
+        return Ranking.trusted(
+            self.qid, self.query, tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0)
+        )
 
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
         """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
@@ -170,7 +172,9 @@ class Ranking(Printed):
             raise ParameterError(f"query {self.qid}: positions must be different, and below {len(self)}")
         rest[positions] = False
         front = map(self.docids.__getitem__, positions)
-        return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
+        return Ranking.trusted(
+            self.qid, self.query, (*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0)
+        )
 
     def select(self, chosen: BoolArray) -> Ranking:
         """Select the documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
@@ -179,14 +183,14 @@ class Ranking(Printed):
         if chosen.shape != (len(self),) or (len(self) and chosen.dtype != bool):  # numbers would be positions of scores
             raise ParameterError(f"query {self.qid}: chosen is {shown(chosen)}: give a bool for each document")
         docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
-        return self._with(docids, self.scores[chosen])
+        return Ranking.trusted(self.qid, self.query, docids, self.scores[chosen])
 
-    def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
-        """Make a ranking of these documents of the same query, which are not checked again."""
-        # Checking docids for duplicates again would take longer than most stages.
+    @classmethod
+    def trusted(cls, qid: str, query: str, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
+        """Make a ranking of values that are known to be right: checking them takes longer than most stages."""
         ranking = object.__new__(Ranking)
         scores.flags.writeable = False
-        for name, value in (("qid", self.qid), ("query", self.query), ("docids", docids), ("scores", scores)):
+        for name, value in (("qid", qid), ("query", query), ("docids", docids), ("scores", scores)):
             object.__setattr__(ranking, name, value)
         return ranking
 
@@ -242,45 +246,6 @@ def is_scored(value: Any) -> bool:
     )
 
 
-def as_ranking(value: Any) -> Ranking:
-    """Return a ranking unchanged, and `is_scored` lists, best first, as the ranking of a query "query" without text."""
-    if is_scored(value):
-        return Ranking.from_hits("query", "", value)
-    if not isinstance(value, Ranking):
-        raise ParameterError(f"{shown(value)} is no ranking: pass a Ranking, or pairs (docid, score), best first")
-    return value
-
-
-def as_run(value: Any, topics: Mapping[str, str] | None = None, *, tag: str = "greylag") -> Run:
-    """Return a run unchanged; rankings, `Scored` by qid, and the runs of other packages, as a run.
-
-    What states an order, as lists do and frames with ranks, keeps it where scores tie; scores alone are ordered as by
-    `Run.from_dict`. `topics` are the texts of the queries, before those of a frame, and `tag` is the name of a run that
-    has none. `ParameterError` for anything else.
-    """
-    if isinstance(value, Run):
-        return value
-    value = foreign.listed(value)
-    if found := foreign.scored_rows(value, texts=topics is None):
-        scores, texts = foreign.scores_of(found.rows), found.texts if topics is None else topics
-        queries = {qid: foreign.topic_text(qid, texts) for qid in scores}
-        if not found.ranked:
-            return Run.from_dict(scores, queries, tag=found.tag or tag)
-        run = Run(tuple(Ranking.sort(qid, queries[qid], [*by], [*by.values()]) for qid, by in scores.items()), tag)
-        turned = sum(run[qid].docids != tuple(by) for qid, by in scores.items())
-        Ties(queries=len(run), turned=turned).warn(f"run {tag}", "rank")
-        return run
-    if isinstance(value, list | tuple) and value and all(isinstance(one, Ranking) for one in value):
-        return Run(tuple(value), tag)
-    if isinstance(value, Mapping) and all(isinstance(by, Mapping) or is_scored(by) for by in value.values()):
-        return Run.from_dict(value, topics, tag=tag)
-    first = value[0] if isinstance(value, list | tuple) and value else None
-    judged = type(value).__name__ == "Qrels" or hasattr(first, "relevance")
-    how = "the run comes before the judgements" if judged else remedy(value)
-    how = how or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
-    raise ParameterError(f"a {type(value).__name__} is no run: {how}")
-
-
 def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
     """Rank documents whose scores state no order."""
     docids, values = [*scores], np.array([*scores.values()], dtype=np.float64)
@@ -325,7 +290,7 @@ class Run(Printed, Mapping[str, Ranking]):
 
     @classmethod
     def from_dict(
-        cls, scores: Mapping[str, Scored], topics: Mapping[str, str] | None = None, *, tag: str = "greylag"
+        cls, scores: Mapping[Any, Scored], topics: Mapping[str, str] | None = None, *, tag: str = "greylag"
     ) -> Run:
         """Build a run from scores by qid and docid, the form of pytrec_eval, or from scored lists by qid.
 
@@ -346,11 +311,11 @@ class Run(Printed, Mapping[str, Ranking]):
         >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9, "d3": 0.4}})["1"].docids
         ('d1', 'd3', 'd2')
         """
-        texts, rankings, ties = foreign.by_id(topics or {}, "query"), list[Ranking](), Ties()
-        for qid, by in foreign.by_id(scores, "query").items():
+        texts, rankings, ties = ({} if topics is None else by_label(topics, "query")), list[Ranking](), Ties()
+        for qid, by in by_label(scores, "query").items():
             query = texts.get(qid, "")
-            if isinstance(by, Mapping):
-                rankings.append(_by_score(qid, query, foreign.by_id(by, "document")))
+            if has_labels(by):
+                rankings.append(_by_score(qid, query, by_label(by, "document")))
                 ties.count(rankings[-1].scores)
             elif is_scored(by):  # in the order of ranks: sorting would hide a mistake
                 rankings.append(Ranking.from_hits(qid, query, by))

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, cast
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from greylag.base import BoolArray, FloatArray, ParameterError, Ranking, Run, check_sequences, report_missing
+from greylag.base import (
+    BoolArray,
+    FloatArray,
+    ParameterError,
+    Ranking,
+    RunLike,
+    as_run,
+    by_label,
+    check_sequences,
+    has_labels,
+    report_missing,
+)
 from greylag.diversity.stage import DiversityStage
 from greylag.evaluation import AspectScores, read_aspects
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
 
-Aspects = Mapping[str, Sequence[str]] | AspectScores | Sequence[Run] | Callable[[Ranking], Any]
+Aspects = Mapping[str, Sequence[str]] | AspectScores | Sequence[RunLike] | Callable[[Ranking], Any]
 """Texts of aspects by qid; scores by qid, aspect and docid; a run for each aspect; or a function from the candidates to
 scores of shape (n, aspects).
 """
@@ -40,18 +52,34 @@ class AspectStage(DiversityStage):
             raise ParameterError("aspects=FILE is missing")
         if self._has_texts and self.index is None:
             raise ParameterError("aspects that are texts are scored by BM25, which needs an index")
-        if self._has_texts:
-            for texts in cast(Mapping[str, Any], self.aspects).values():
-                check_sequences(aspects=texts)
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
         """True if a function scores the aspects: it may read the query."""
         return callable(self.aspects)
 
-    @property
+    @cached_property
+    def _by_query(self) -> Mapping[str, Any]:
+        """Texts of aspects, or scores by aspect and docid, by qid."""
+        given: Any = self.aspects
+        if not has_labels(given):
+            check_sequences(aspects=given)
+            by_query: dict[str, dict[int, dict[str, float]]] = {}
+            for number, run in enumerate(map(as_run, given)):
+                for qid, scores in run.to_dict().items():
+                    by_query.setdefault(qid, {})[number] = scores
+            return by_query
+        aspects = by_label(given, "query")
+        for texts in (value for value in aspects.values() if not has_labels(value)):
+            check_sequences(aspects=texts)
+        return {
+            qid: {name: by_label(scores, "document") for name, scores in value.items()} if has_labels(value) else value
+            for qid, value in aspects.items()
+        }
+
+    @cached_property
     def _has_texts(self) -> bool:
-        return isinstance(self.aspects, Mapping) and not any(isinstance(a, Mapping) for a in self.aspects.values())
+        return not callable(self.aspects) and not any(map(has_labels, self._by_query.values()))
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Return which documents can be scored: all, or the index's if aspects are texts."""
@@ -71,19 +99,10 @@ class AspectStage(DiversityStage):
                     "candidates: it must give one row of finite numbers for each, and NaN for no score"
                 )
         else:
-            aspects = self._of_query(candidates.qid)
-            columns = (
-                _looked_up(aspects, candidates) if isinstance(aspects, Mapping) else self._bm25(aspects, candidates)
-            )
+            aspects = self._by_query.get(candidates.qid, ())
+            columns = _looked_up(aspects, candidates) if has_labels(aspects) else self._bm25(aspects, candidates)
             scores = np.array(columns, dtype=np.float64).reshape(len(columns), len(candidates)).T
         return _scaled(scores, self.scale or ("max" if self._has_texts else "none"), candidates.qid)
-
-    def _of_query(self, qid: str) -> Sequence[str] | Mapping[Any, Mapping[str, float]]:
-        """Return the texts of a query's aspects, or their scores by docid."""
-        if isinstance(self.aspects, Mapping):
-            return self.aspects.get(qid, ())
-        runs = [run[qid] for run in cast(Sequence[Run], self.aspects) if qid in run]
-        return {number: dict(zip(r.docids, r.scores.tolist(), strict=True)) for number, r in enumerate(runs)}
 
     def _bm25(self, texts: Sequence[str], candidates: Ranking) -> list[FloatArray]:
         """Score each text by BM25."""

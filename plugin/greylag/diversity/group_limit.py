@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
-from greylag.base import FloatArray, IntArray, ParameterError, Ranking, check_counts, check_fractions, shown, unit_range
+from greylag.base import (
+    FloatArray,
+    GroupsLike,
+    IntArray,
+    Ranking,
+    as_groups,
+    check_counts,
+    check_fractions,
+    group_name,
+    unit_range,
+)
 from greylag.diversity.stage import DiversityStage
 from greylag.evaluation import read_groups
 
-Groups = Mapping[str, str] | Callable[[str], str | None]
-"""The group of a document: a mapping from docids, or a function. None, or no entry, is a group of its own."""
+Groups = GroupsLike | Callable[[str], Any]
+"""The group of a document: names by docid, or a function. None, or no entry, is a group of its own."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,7 @@ class GroupLimit(DiversityStage):
 
     Parameters
     ----------
-    groups : mapping of str to str, or callable from str to str or None
+    groups : GroupsLike, or callable from str to str, int or None
         The group of each docid. A document without one is in no group.
     max_per_group : int >= 1, default 1
         m.
@@ -49,15 +60,19 @@ class GroupLimit(DiversityStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.groups, Mapping) or callable(self.groups)):
-            raise ParameterError(f"groups: {shown(self.groups)} is neither a mapping from docids nor a function")
+        _ = self._group_of  # checks the groups
         check_counts(max_per_group=self.max_per_group)
         check_fractions(decay=self.decay)
 
+    @cached_property
+    def _group_of(self) -> Callable[[str], str | None]:
+        if not callable(given := self.groups):
+            return as_groups(given, "group").get
+        return lambda docid: group_name(given(docid), f"the group of document {docid!r}")
+
     def gain(self, candidates: Ranking) -> GroupGain:
         """Return the relevance of these documents, reduced for those beyond the limit."""
-        group_of = self.groups if callable(self.groups) else self.groups.get
-        named = ((docid, group_of(docid)) for docid in candidates.docids)
+        named = ((docid, self._group_of(docid)) for docid in candidates.docids)
         # Pairs, so that no name of a group is taken for a docid.
         names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -108,7 +108,6 @@ from .scoring.submission import check_submission as check_submission
 from .scoring.submission import known_documents as known_documents
 from .scoring.subtopics import covered_columns as covered_columns
 from .trec.qrels import join_qrels as join_qrels
-from .trec.qrels import named_subtopic as named_subtopic
 from .trec.runs import JoinedRuns as JoinedRuns
 from .trec.runs import RunFile as RunFile
 from .trec.runs import RunParts as RunParts

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from greylag.base import (
     Query,
     Ranking,
     Run,
-    Scored,
+    RunLike,
     Source,
     as_ranking,
     as_run,
@@ -52,7 +52,6 @@ from greylag.evaluation.trec.runs import JoinedRuns
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
 """From one or more rankings of the same query to their fusion."""
-_RunLike = Run | Mapping[str, Scored] | Sequence[tuple[str, float]]
 
 CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
@@ -279,22 +278,23 @@ class PooledSources(Source):
 
 @dataclass(frozen=True)
 class GivenRun(Source):
-    """The rankings of a run, or of `Scored` by qid, as a source; a query that the run lacks has no documents."""
+    """The rankings of a run as a source; a query that the run lacks has no documents."""
 
-    rankings: Run
+    rankings: RunLike
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rankings", as_run(self.rankings))
+    @cached_property
+    def _run(self) -> Run:
+        return as_run(self.rankings)
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the query's ranking in the run."""
-        found = self.rankings.get(query.qid, Ranking(query.qid, "", (), np.empty(0)))
+        found = self._run.get(query.qid, Ranking(query.qid, "", (), np.empty(0)))
         return Ranking(query.qid, query.text, found.docids, found.scores)
 
 
 @guided
 def fuse_runs(
-    runs: Sequence[_RunLike] | Mapping[str, _RunLike],
+    runs: Sequence[RunLike | Sequence[tuple[str, float]]] | Mapping[str, RunLike | Sequence[tuple[str, float]]],
     method: str | Fusion = "rrf",
     *,
     tag: str | None = None,
@@ -304,7 +304,7 @@ def fuse_runs(
 
     Parameters
     ----------
-    runs : sequence, or mapping by name, of Run, or of mappings of qid to docid to float, or to lists of pairs
+    runs : sequence, or mapping by name, of RunLike
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
         run, those that it lacks following. Plain (docid, score) lists, best first, are one query, with qid "query".
         Named runs are passed to a learned method by its names, in any order.
@@ -339,7 +339,7 @@ def fuse_runs(
         runs = _in_order("runs", named, trained)
     # Plain lists have no qid: they are all of one query.
     lists = all(map(is_scored, runs))
-    joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(run) for run in runs))
+    joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(cast(RunLike, run)) for run in runs))
     named_so = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
     return Run(tuple(map(fusion, joined.rankings)), marked(named_so, joined.tag))
 

@@ -7,7 +7,7 @@ from strings, without a JVM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
@@ -22,13 +22,12 @@ from greylag.base import (
     FloatArray,
     IntArray,
     ParameterError,
-    as_identifier,
-    check_ids,
+    PassagesLike,
+    as_texts,
     check_sequences,
     guided,
     rebuilt,
     shown,
-    unique_ids,
 )
 from greylag.index.analysis import LuceneAnalysis
 from greylag.index.languages import ENGLISH, warn_of_other_language
@@ -133,9 +132,7 @@ class PositionalIndex(Tables):
         return "; ".join([*map(verify_export, index.shards), *verify_merged(index), *verify_words(index)])
 
     @classmethod
-    def from_texts(
-        cls, texts: Mapping[str, str] | Iterable[tuple[str, str]], *, language: str = "en"
-    ) -> PositionalIndex:
+    def from_texts(cls, texts: PassagesLike, *, language: str = "en") -> PositionalIndex:
         """Return the positional index of texts, in memory, analysed without Java.
 
         Parameters
@@ -152,7 +149,7 @@ class PositionalIndex(Tables):
         from greylag.index.invert import invert
 
         analysis = analysis_of(language)
-        given = _unique(texts)
+        given = as_texts(texts)
         warn_of_other_language(given.values(), analysis.language)
         shard = Shard(**invert(given, analysis.tokens))
         return cls.of_shard(shard, analysis, partial(_words_of, tuple(given.values())))
@@ -311,20 +308,6 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
 def _words_of(texts: Sequence[str]) -> CollectionWords:
     """Return the words of documents in memory."""
     return CollectionWords((Words.of(texts),))
-
-
-def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    """Return texts by docid; integers become strings, and a docid that occurs twice is refused."""
-    if isinstance(given, Mapping) and {*map(type, given), *map(type, given.values())} <= {str}:
-        return dict(given)
-    check_ids(texts=given)
-
-    def identified(pair: Any) -> tuple[str, str]:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
-            raise ParameterError(f"{shown(pair)} is no docid with its text: give a mapping of docid to text, or pairs")
-        return as_identifier(pair[0], "a docid"), pair[1]
-
-    return unique_ids(map(identified, given.items() if isinstance(given, Mapping) else given), "document")
 
 
 def check_index(reader: str, index: object) -> None:

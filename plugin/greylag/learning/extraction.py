@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.base import ParameterError, Ranking, Run, as_run, check_qrels, parallel_map, rebuilt
+from greylag.base import ParameterError, QrelsLike, Ranking, RunLike, as_qrels, as_run, parallel_map, rebuilt
 from greylag.features import Feature, FeatureCounts, FeatureExtractor, FeatureParameters, FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.learning.data import Judgements, RankingData, positive_grades
@@ -21,14 +21,14 @@ _log = logging.getLogger("greylag")
 
 
 def training_data(
-    rankings: Run | Iterable[Ranking], qrels: Judgements, extractor: FeatureExtractor, *, n_jobs: int | None = None
+    rankings: RunLike, qrels: QrelsLike, extractor: FeatureExtractor, *, n_jobs: int | None = None
 ) -> RankingData:
     """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
     So are documents outside the index, which a ranker puts last; relevant ones count as not retrieved. The data does
     not depend on the number of workers `n_jobs`.
     """
-    given = as_run(rankings).rankings
+    given, qrels = as_run(rankings).rankings, as_qrels(qrels)
     judged = judged_rankings(given, qrels, extractor)
     features = np.concatenate(list(parallel_map(extractor, judged, what="features", n_jobs=n_jobs)))
     if limited := sum(extractor.limits(ranking.query) for ranking in given):
@@ -105,7 +105,6 @@ class CountedRankings:
 
 def judged_topics(qids: Iterable[str], qrels: Judgements, rel: int = 1) -> list[str]:
     """Return the topics with a document of at least this grade, in their order; an error if there are none."""
-    check_qrels(qrels)
     topics = list(qids)
     judged = [qid for qid in topics if any(grade >= rel for grade in qrels.get(qid, {}).values())]
     if not judged:

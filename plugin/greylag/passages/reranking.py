@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from greylag.base import (
+    GroupsLike,
     ParameterError,
+    PassagesLike,
     Pipeline,
     Ranking,
+    Series,
     Stage,
+    VectorsLike,
+    as_passages,
+    as_vectors,
     check_counts,
     check_number,
-    check_sequences,
-    check_text,
+    group_name,
     guided,
     imported,
     meant,
     naming,
     nearest,
+    one_each,
     parameters,
     read_call,
     read_options,
@@ -151,13 +157,13 @@ class Reranker:
     def rank(
         self,
         query: str,
-        passages: Sequence[str] | Mapping[Any, str],
-        scores: Sequence[float] | Mapping[Any, float] | None = None,
+        passages: PassagesLike,
+        scores: Sequence[float] | Mapping[Any, float] | Series | None = None,
         *,
-        vectors: Any = None,
+        vectors: VectorsLike | Encoder | None = None,
         query_vector: Any = None,
         aspects: Any = None,
-        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+        groups: Sequence[Any] | GroupsLike | None = None,
         top_k: int | None = None,
     ) -> list[RankedPassage]:
         """Rank the passages of one query, best first.
@@ -165,12 +171,13 @@ class Reranker:
         Parameters
         ----------
         query : str
-        passages : sequence of str, or mapping to str, of length n
-            The texts, or the texts by identifiers of any kind, which are returned.
-        scores : sequence of float, length n, or mapping to float, optional
+        passages : PassagesLike, of length n
+            Texts in a sequence, or by identifiers of any kind, which are returned; see `greylag.base.PassagesLike`.
+        scores : sequence of float, length n, or mapping or Series of float, optional
             Higher is better, in any order; equal scores keep the order of the passages. Without scores, those of BM25,
-            or the cosines with `query_vector`. Mappings, here and below, are by the identifiers of the passages.
-        vectors : array-like of float, shape (n, m), mapping to array-like, or callable, optional
+            or the cosines with `query_vector`. What has labels, here and below, is taken by the identifiers of the
+            passages; those of passages without any are their positions.
+        vectors : VectorsLike, or callable, optional
             Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
             such as "mmr", instead of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
@@ -179,21 +186,20 @@ class Reranker:
         aspects : sequence of str, array-like of float, or callable, optional
             For "xquad" and "pm2": texts, such as sub-questions; the passages' scores for them, shape (n, aspects); or a
             function from the query and passages to these. Scores are probabilities, unless `scale` says otherwise.
-        groups : sequence, length n, or mapping, optional
+        groups : sequence, length n, or GroupsLike, optional
             For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
         top_k : int >= 1, optional
             Return only the best ones.
         """
         if isinstance(passages, str) or not isinstance(query, str):
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
-        if not isinstance(passages, Mapping):
-            check_sequences(passages=passages)
-        listed = list(passages.values() if isinstance(passages, Mapping) else passages)
-        keys = list(passages) if isinstance(passages, Mapping) else range(len(listed))
-        texts = dict(zip(map(self._name, range(len(listed))), map(_text, listed, keys), strict=True))
-        vectors = _in_order("vectors", vectors, passages)
-        scores = _one_each("scores", scores, passages, len(texts))
-        groups = _one_each("groups", groups, passages, len(texts))
+        given = as_passages(passages)
+        keys = [passage.key for passage in given]
+        texts = {self._name(place): passage.text for place, passage in enumerate(given)}
+        if not (vectors is None or callable(vectors)):
+            vectors = as_vectors(vectors, keys)
+        scores = None if scores is None else one_each(scores, keys, "scores")
+        groups = None if groups is None else one_each(groups, keys, "groups")
         self._check(vectors=vectors, aspects=aspects, groups=groups)
         if query_vector is not None and vectors is None:
             raise ParameterError("query_vector is given without vectors: give the passages' vectors=, too")
@@ -211,8 +217,8 @@ class Reranker:
         if aspects is not None:
             known["aspects"] = _aspects(aspects, texts)
         if groups is not None:
-            named = (_group(group, keys[n]) for n, group in enumerate(groups))
-            known["groups"] = dict(zip(texts, named, strict=True))
+            names = (group_name(group, f"the group of passage {keys[n]}") for n, group in enumerate(groups))
+            known["groups"] = dict(zip(texts, names, strict=True))
         if vectors is not None:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
             known["vectors"] = ArrayVectors(docids, rows, self._query_vector(query, query_vector))
@@ -237,7 +243,7 @@ class Reranker:
         positions = {name: n for n, name in enumerate(texts)}
         before = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
         return [
-            RankedPassage(listed[n := positions[name]], keys[n], score, rank, n, before[name])
+            RankedPassage(given[n := positions[name]].text, keys[n], score, rank, n, before[name])
             for rank, (name, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
         ]
 
@@ -305,12 +311,12 @@ class Reranker:
 @guided
 def rerank(
     query: str,
-    passages: Sequence[str] | Mapping[Any, str],
-    scores: Sequence[float] | Mapping[Any, float] | None = None,
+    passages: PassagesLike,
+    scores: Sequence[float] | Mapping[Any, float] | Series | None = None,
     *,
     method: Method | None = None,
     top_k: int | None = None,
-    vectors: Any = None,
+    vectors: VectorsLike | Encoder | None = None,
     **options: Any,
 ) -> list[RankedPassage]:
     """Rerank passages of one query: by default, those with scores by MMR, those without by the general model.
@@ -582,37 +588,7 @@ def _language(language: str | None, background: PositionalIndex | None) -> str:
     return code
 
 
-def _in_order(what: str, given: Any, passages: Any) -> Any:
-    """Return values by identifier in the order of the passages; sequences and functions are returned unchanged."""
-    if not (isinstance(given, Mapping) and isinstance(passages, Mapping)):
-        check_sequences(**{what: given})
-        return given
-    if different := given.keys() ^ passages.keys():
-        raise ParameterError(f"passages and {what} have different identifiers, such as {shown(next(iter(different)))}")
-    return [given[key] for key in passages]
-
-
-def _one_each(what: str, given: Any, passages: Any, n: int) -> list[Any] | None:
-    """List a value for each of n passages."""
-    if given is None:
-        return None
-    values = list(_in_order(what, given, passages))
-    if len(values) != n:
-        raise ParameterError(f"{n} passages but {len(values)} {what}: give one for each")
-    return values
-
-
-def _group(group: Any, key: Any) -> Hashable:
-    if not isinstance(group, Hashable):
-        raise ParameterError(f"the group of passage {key} is {shown(group)}: give a string or a number")
-    return group
-
-
 # The messages' names of passages are made for what is wrong alone: they take longer than reranking.
-def _text(text: Any, key: Any) -> str:
-    return text if type(text) is str else check_text(text, f"passage {key}")
-
-
 def _finite(score: Any, key: Any) -> float:
     if type(score) is float and math.isfinite(score):
         return score

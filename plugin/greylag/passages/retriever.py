@@ -15,14 +15,16 @@ import numpy as np
 from greylag.base import (
     FormatError,
     ParameterError,
+    PassagesLike,
     Query,
     Ranking,
+    VectorsLike,
     as_identifier,
+    as_passages,
     check_counts,
     check_sequences,
     check_text,
     guided,
-    is_frame,
     naming,
     open_atomically,
     parallel_map,
@@ -99,11 +101,11 @@ class HybridRetriever:
 
     def __init__(
         self,
-        passages: Sequence[Any] | Mapping[Any, Any],
+        passages: PassagesLike,
         encode: Encoder | Any,
         *,
         encode_query: Encoder | Any = None,
-        vectors: Any = None,
+        vectors: VectorsLike | None = None,
         language: str = "en",
         depth: int = 100,
     ) -> None:
@@ -193,15 +195,17 @@ class HybridRetriever:
         candidates = self._scores(query, where).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
-    def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:
+    def with_passages(self, passages: PassagesLike) -> HybridRetriever:
         """Return a retriever over a new set of passages; only new texts are encoded."""
-        texts = [text for text, _ in _passages(passages).values()]
+        given = _passages(passages)
+        texts = [text for text, _ in given.values()]
         rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= zip(new, _encoded(self._encode, new), strict=True)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
         vectors = [rows[text] for text in texts]
-        return HybridRetriever(passages, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
+        made = {docid: {**fields, "text": text} for docid, (text, fields) in given.items()}
+        return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
 
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
@@ -300,23 +304,15 @@ def _copied(value: Any) -> Any:
     return [*map(_copied, value)] if type(value) is list else value
 
 
-def _passages(given: Sequence[Any] | Mapping[Any, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return texts and other fields of passages by identifier."""
-    if is_frame(given):
-        rows = "to_dicts()" if hasattr(given, "to_dicts") else "to_dict('records')"  # of polars, pandas
-        raise ParameterError(f"passages are a {type(given).__name__}: give its rows, by .{rows}")
-    keyed = isinstance(given, Mapping) or hasattr(given, "items")  # a Series of pandas
-    if not keyed:
-        check_sequences(passages=given)
-    pairs: list[tuple[str, tuple[str, dict[str, Any]]]] = []
-    for key, value in given.items() if keyed else enumerate(given):  # type: ignore[union-attr]
-        fields = {name: _copied(one) for name, one in value.items()} if isinstance(value, Mapping) else {"text": value}
-        own = fields.pop("id", key)
-        docid = as_identifier(key if keyed else own, "a passage's identifier")
-        pairs.append((docid, (check_text(fields.pop("text", None), f"passage {docid}"), fields)))
-    if not pairs:
+    passages = as_passages(given)
+    if not passages:
         raise ParameterError("there are no passages: give one at least")
-    return unique_ids(pairs, "passage")
+    keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
+    copies = [{name: _copied(value) for name, value in passage.fields.items()} for passage in passages]
+    texts = [passage.text for passage in passages]
+    return unique_ids(zip(keys, zip(texts, copies, strict=True), strict=True), "passage")
 
 
 def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:

@@ -57,7 +57,7 @@ def make(titles=None):
         (lambda: MMR(INDEX, depth=0), "depth|0"),
         (lambda: MMR(INDEX, relevance_weight=np.nan), "relevance_weight|nan"),
         (lambda: CSSVM(samples.ENSEMBLE, INDEX, depth=0), "depth|0"),
-        (lambda: GroupLimit(["a"]), "groups|list ['a']"),
+        (lambda: GroupLimit(["a"]), "group|list ['a']"),
         (lambda: GroupLimit({}, max_per_group=0), "max_per_group|0"),
         (lambda: GroupLimit({}, decay=1.5), "decay|1.5"),
         (lambda: GroupLimit({}, min_relevance=1.1), "min_relevance|1.1"),

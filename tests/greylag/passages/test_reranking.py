@@ -172,7 +172,7 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
         ({"scores": [1, 2, 3, 4, 10**400]}, "score of passage 4|range of floats"),
         ({"scores": [*SCORED[:4], np.True_]}, "score of passage 4"),
         ({"passages": dict.fromkeys("abcde", "x"), "scores": [1, float("inf"), 3, 4, 5]}, "score of passage b|inf"),
-        ({"passages": dict(enumerate(PASSAGES)), "scores": dict(enumerate(SCORED, 1))}, "different identifiers|int"),
+        ({"passages": dict(enumerate(PASSAGES)), "scores": dict(enumerate(SCORED, 1))}, "different identifiers|'0'"),
         ({"passages": "the cat"}, "one query, a sequence of passages"),
         ({"passages": [1] * 5}, "text of passage 0|int 1"),
         ({"passages": [(SimpleNamespace(page_content="x"), 1.0)] * 5}, "[0].page_content|compressor"),
@@ -209,7 +209,7 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
             for name in ("passages", "scores", "groups", "vectors")
             for wrong in (*NO_ORDER, *(["abcde"] if name != "passages" else []))
         ),
-        *(({name: dict.fromkeys(range(5), 1)}, f"{name}: |no sequence") for name in ("scores", "groups", "vectors")),
+        *(({name: dict.fromkeys("abcde", 1)}, f"{name} have different") for name in ("scores", "groups", "vectors")),
         ({"aspects": ["the cat"]}, "'mmr'|aspects|pm2, xquad"),
         ({"method": "xquad"}, "'xquad'|aspects="),
         *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +28,7 @@ def remedy(value: Any) -> str:
     fields = isinstance(item, Mapping) and {"title", "description"} & item.keys()
     irds = any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id"))
     kinds = {
+        "files with greylag.read_run, read_qrels or read_topics": isinstance(value, str | Path),
         "frames with greylag.read_run, read_topics or read_qrels": hasattr(value, "columns"),
         "hits with greylag.passages.run_from_pyserini": hits,
         "the hits of a query with Ranking.from_hits(qid, query, hits)": hasattr(value, "docid"),

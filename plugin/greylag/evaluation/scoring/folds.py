@@ -13,6 +13,8 @@ from greylag.base import (
     ParameterError,
     Ranking,
     Run,
+    RunLike,
+    as_run,
     check_ids,
     check_non_negative,
     check_sequences,
@@ -101,7 +103,7 @@ def fit_by_fold(
 def rerank_by_fold(
     stages: Sequence[Callable[[Ranking], Ranking]],
     folds: Sequence[Collection[str]],
-    first: Run,
+    first: RunLike,
     *,
     n_jobs: int | None = None,
     tag: str = "greylag",
@@ -114,12 +116,12 @@ def rerank_by_fold(
         One for each fold, such as ``[ModelRanker(model, index) for model in models]``.
     folds : sequence of collections of str
         The test queries of each fold. Queries in no fold are left out.
-    first : Run
+    first : RunLike
         The first stage; its order of queries is kept.
     """
     check_sequences(stages=stages)
     _check_folds(folds)
     # One run over all folds, so that workers are not idle at the end of each.
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
-    tested = first.select_queries(stage_of)
+    tested = as_run(first).select_queries(stage_of)
     return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

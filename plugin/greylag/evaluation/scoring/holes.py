@@ -12,13 +12,17 @@ import numpy as np
 
 from greylag.base import (
     FloatArray,
+    GroupsLike,
     IntArray,
     Marked,
     ParameterError,
     Printed,
+    QrelsLike,
     Row,
     Run,
+    RunLike,
     Table,
+    as_groups,
     as_qrels,
     as_run,
     naming,
@@ -28,7 +32,6 @@ from greylag.evaluation.scoring.agreement import check_rows
 from greylag.evaluation.scoring.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scoring.scores import Scores, score_documents
 from greylag.evaluation.scoring.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
-from greylag.evaluation.trec.qrels import Qrels
 
 COLUMNS_NOTE = (
     "judged: the share of the documents down to the measure's cut-off that are judged. relevant: the score if all "
@@ -84,10 +87,10 @@ class Holes(Printed):
 
 
 def score_holes(
-    runs: Mapping[str, Run],
-    qrels: Qrels,
+    runs: Mapping[str, RunLike],
+    qrels: QrelsLike,
     measures: Sequence[Measure | str | Any],
-    teams: Mapping[str, str] | None = None,
+    teams: GroupsLike | None = None,
 ) -> Holes:
     """Score runs with documents without judgements as not relevant, as relevant, and left out.
 
@@ -105,28 +108,29 @@ def score_holes(
         Runs by name.
     qrels, measures
         See `evaluate`.
-    teams : mapping, optional
+    teams : GroupsLike, optional
         Each run's team, by name of run. By default, each run is a team.
     """
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
-    runs, qrels = {name: as_run(run, tag=name) for name, run in runs.items()}, as_qrels(qrels)
-    of_run = {name: (teams or {}).get(name, name) for name in runs}
+    by_name, qrels = {name: as_run(run, tag=name) for name, run in runs.items()}, as_qrels(qrels)
+    known = {} if teams is None else as_groups(teams, "team")
+    of_run = {name: known.get(name, name) for name in by_name}
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
-    for name, run in runs.items():
+    for name, run in by_name.items():
         with naming(name):
             check_rows(run, qrels)
-    plain = {name: score_documents(run, qrels, parsed) for name, run in runs.items()}
+    plain = {name: score_documents(run, qrels, parsed) for name, run in by_name.items()}
     relevant, without_own = ({name: scores.values.copy() for name, scores in plain.items()} for _ in range(2))
-    own = {name: np.zeros(len(parsed), np.int64) for name in runs}
+    own = {name: np.zeros(len(parsed), np.int64) for name in by_name}
     grades = [grade for judged in qrels.values() for grade in judged.values()]
     for column, measure in enumerate(parsed):
         tops = {
             name: {qid: run[qid].docids[: measure.cutoff] if qid in run else () for qid in qrels}
-            for name, run in runs.items()
+            for name, run in by_name.items()
         }
         held = {qid: {team: set[str]() for team in of_run.values()} for qid in qrels}
         for name, top in tops.items():
@@ -140,7 +144,7 @@ def score_holes(
         }
         rewarded = {qid: {d for d, grade in judged.items() if grade >= measure.rel} for qid, judged in qrels.items()}
         ranked = {qid: Counter(chain(*(docids & rewarded[qid] for docids in held[qid].values()))) for qid in qrels}
-        for name, run in runs.items():
+        for name, run in by_name.items():
             team = of_run[name]
             alone = {qid: {d for d in held[qid][team] & rewarded[qid] if ranked[qid][d] == 1} for qid in qrels}
             others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
@@ -149,7 +153,7 @@ def score_holes(
             without_own[name][:, column] = score_documents(run, others, [measure]).values[:, 0]
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in parsed]
     shares = {}
-    for name, run in runs.items():
+    for name, run in by_name.items():
         judged_to = score_documents(run, qrels, cutoffs)  # a mean over the queries with documents
         means = judged_to.values.sum(axis=0) / max(judged_to.ranked.sum(), 1)
         shares[name] = means[[judged_to.measures.index(cutoff) for cutoff in cutoffs]]
@@ -159,7 +163,7 @@ def score_holes(
         shares,
         plain,
         {name: replace(plain[name], values=values) for name, values in relevant.items()},
-        {name: replace(score_documents(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
+        {name: replace(score_documents(run, qrels, judged_only), measures=parsed) for name, run in by_name.items()},
         own,
         {name: replace(plain[name], values=values) for name, values in without_own.items()},
         teams is not None,

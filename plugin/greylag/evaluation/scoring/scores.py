@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from greylag.base import (
+    NO_SUBTOPIC,
     SEEN,
     BoolArray,
     FloatArray,
@@ -21,12 +22,16 @@ from greylag.base import (
     Library,
     ParameterError,
     Printed,
+    QrelsLike,
     Ranking,
     Run,
+    RunLike,
+    SubtopicQrelsLike,
     Table,
     as_frame,
     as_qrels,
     as_run,
+    as_subtopic_qrels,
     guided,
     is_frame,
 )
@@ -40,7 +45,7 @@ from greylag.evaluation.scoring.measures import (
     parse_measures,
 )
 from greylag.evaluation.scoring.subtopics import relevant_documents, subtopic_grades
-from greylag.evaluation.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets, Qrels, SubtopicQrels
+from greylag.evaluation.trec.qrels import GRADE_LIMIT, Nuggets, Qrels, SubtopicQrels
 
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
@@ -125,8 +130,8 @@ class Scores(Printed):
 
 @guided
 def evaluate(
-    run: Run | Mapping[str, Mapping[str, float]] | Any,
-    qrels: Qrels | Any,
+    run: RunLike,
+    qrels: QrelsLike,
     measures: Sequence[Measure | str | Any] = DEFAULT_MEASURES,
 ) -> Scores:
     """Score a run against judgements of documents.
@@ -143,12 +148,14 @@ def evaluate(
 
     Parameters
     ----------
-    run : Run, mapping of qid to docid to float, or a run of another package
-        The rankings to score. Those of other packages are Pyserini's hits by qid, data frames with PyTerrier's columns
-        qid, docno and score, ``ranx.Run``, and scored documents of ir_measures. Scores alone are ordered as in files
-        (see `Run.from_dict`); lists, and frames with a column rank, keep their order where scores tie.
-    qrels : mapping of qid to docid to int, or judgements of another package
-        Those are data frames with qid, docno and label, ``ranx.Qrels`` and judgements of ir_measures.
+    run : RunLike
+        The rankings to score: a `Run`, scores by qid and docid, lists of pairs or of Pyserini's hits by qid, a data
+        frame with the columns qid, docno and score, ``ranx.Run``, or scored documents of ir_measures. Scores alone are
+        ordered as in files (see `Run.from_dict`); lists, and frames with a column rank, keep their order where scores
+        tie.
+    qrels : QrelsLike
+        The judgements: grades by qid and docid, a data frame with the columns qid, docno and label, ``ranx.Qrels``, or
+        judgements of ir_measures. Whole floats are grades; texts and truth values are none.
     measures : sequence of Measure, str or measure of ir_measures, default AP, P@10 and nDCG@10
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
@@ -218,7 +225,7 @@ def _top(ranking: Ranking, grades: Mapping[str, int]) -> Ranking:
     return Ranking(ranking.qid, ranking.query, tuple(ranking.docids[place] for place in kept), ranking.scores[kept])
 
 
-def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str | Any]) -> Scores:
+def evaluate_by_subtopic(run: RunLike, qrels: SubtopicQrelsLike, measures: Sequence[Measure | str | Any]) -> Scores:
     """Score a run against judgements by subtopic.
 
     Measures of relevance, such as AP, use the highest grade of each document over the subtopics. A query without a
@@ -228,12 +235,12 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     ----------
     run, measures
         See `evaluate`.
-    qrels : mapping
-        Grades by qid, subtopic and docid.
+    qrels : SubtopicQrelsLike
+        Judgements by subtopic.
     """
-    parsed, run = parse_measures(measures), _one_run(run)
-    _warn_of_ties(run, qrels)
-    return score_subtopics(run, qrels, parsed)
+    parsed, run, judged = parse_measures(measures), _one_run(run), as_subtopic_qrels(qrels)
+    _warn_of_ties(run, judged)
+    return score_subtopics(run, judged, parsed)
 
 
 def score_subtopics(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str | Any]) -> Scores:

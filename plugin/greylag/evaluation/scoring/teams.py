@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greylag.base import ParameterError, read_pairs
+from greylag.base import GroupsLike, ParameterError, as_groups, read_pairs
 from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.scores import Scores
 
-Teams = Mapping[str, str] | str | Path
+Teams = GroupsLike | str | Path
 """Teams by name or tag of run, a file of these in two columns, or a regular expression."""
 
 
@@ -19,10 +19,10 @@ def assign_teams(known: Mapping[str, Sequence[str]], teams: Teams) -> dict[str, 
     if isinstance(teams, str | Path) and not Path(teams).exists():
         found = {name: _matched(str(teams), labels) for name, labels in known.items()}
     else:
-        given = teams if isinstance(teams, Mapping) else read_pairs(teams, "run team")
+        given = read_pairs(teams, "run team") if isinstance(teams, str | Path) else as_groups(teams, "team")
         found = {name: next((given[one] for one in labels if one in given), None) for name, labels in known.items()}
     if lacking := [name for name, team in found.items() if team is None]:
-        what = "teams by name or tag" if isinstance(teams, Mapping) else str(teams)
+        what = str(teams) if isinstance(teams, str | Path) else "teams by name or tag"
         if isinstance(teams, str | Path) and not Path(teams).exists():
             what = f"{teams} does not exist as a file, and as a pattern"
         raise ParameterError(f"{what} names no team of {few_names(lacking)}")

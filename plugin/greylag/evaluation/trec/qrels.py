@@ -10,23 +10,30 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from greylag.base import (
+    UNNAMED_SUBTOPICS,
     Faults,
     FormatError,
     ParameterError,
+    QrelsLike,
+    SubtopicQrelsLike,
     as_qrels,
-    check_qrels,
+    as_subtopic_qrels,
     guided,
+    named_subtopic,
+    naming,
     parse_number,
-    read_rows,
     read_text,
+    read_text_blocks,
     split_json_lines,
     split_rows,
 )
+from greylag.evaluation.trec.json_tables import is_table, read_table
 from greylag.evaluation.trec.nuggets import Importance, nugget_judgements
 
 Qrels = dict[str, dict[str, int]]
@@ -50,25 +57,22 @@ class Nuggets(dict[str, dict[str, int]]):
 
 
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
-NO_SUBTOPIC = ""
-"""The subtopic of judged documents that belong to none. No file can name it."""
-UNNAMED_SUBTOPICS = "0", "Q0"  # in files, subtopics that are none unless a document is relevant to them
 COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
 _log = logging.getLogger("greylag")
 
 
 @guided
-def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
+def read_qrels(path: str | Path | Sequence[str | Path] | QrelsLike, *, lenient: bool = False) -> Qrels:
     """Read ad hoc judgements, ``qid iteration docid grade``; the second column is ignored.
 
-    BEIR's form, whose first line is ``query-id corpus-id score``, is read, too. `FormatError` if a line does not have
-    four columns (lenient: skipped), a grade is not an integer from -10000 to 10000 (truncated to an integer, or
-    skipped), or a document is judged twice for a query (the first is kept).
+    BEIR's form, whose first line is ``query-id corpus-id score``, and JSON ``{qid: {docid: grade}}`` are read, too.
+    `FormatError` if a line does not have four columns (lenient: skipped), a grade is not a whole number from -10000 to
+    10000 (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
 
     Parameters
     ----------
-    path : str, Path, or a list of them
+    path : str, Path, a list of them, or QrelsLike
         The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``. Of several files, a
         later one corrects the grades of those before it; a line of the log counts them. Whatever else
         `greylag.evaluate` takes as judgements is converted.
@@ -80,9 +84,10 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     dict of str to dict of str to int
         Grades by qid and docid, in the file's order. A grade of 0 or less means not relevant.
     """
-    if isinstance(path, list | tuple) and path and all(isinstance(one, str | Path) for one in path):
-        return join_qrels({str(one): read_qrels(one, lenient=lenient) for one in path})
+    if isinstance(path, list | tuple) and path and all(isinstance(file, str | Path) for file in path):
+        return join_qrels({str(file): read_qrels(file, lenient=lenient) for file in path})
     if not isinstance(path, str | Path):
+        path = cast(QrelsLike, path)
         return {qid: dict(grades) for qid, grades in as_qrels(path).items()}
     qrels: Qrels = {}
     # os.path.isdir answers for any name, where glob raises for some.
@@ -95,9 +100,13 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
         )
     path = files[0] if files else path  # of a folder in BEIR's form
     with Faults(path, lenient) as faults:
-        for line, qid, _, docid, grade in _judgements(
-            read_rows(path, COLUMNS, faults, BEIR_COLUMNS, comments=True), faults
-        ):
+        blocks = read_text_blocks(path, faults)
+        head = next(blocks)
+        if is_table(head):
+            with naming(Path(path)):
+                return as_qrels(read_table(chain([head], blocks), path))
+        rows = split_rows(chain([head], blocks), COLUMNS, faults, BEIR_COLUMNS, comments=True)
+        for line, qid, _, docid, grade in _judgements(rows, faults):
             grades = qrels.setdefault(qid, {})
             if docid in grades:
                 where = f"query {qid!r} (are these judgements by subtopic?)"
@@ -123,7 +132,7 @@ def join_qrels(judgements: Mapping[str, Qrels]) -> Qrels:
     return joined
 
 
-def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:
+def read_subtopic_qrels(path: str | Path | SubtopicQrelsLike, *, lenient: bool = False) -> SubtopicQrels:
     """Read judgements by subtopic or nugget: ``qid subtopic docid grade``, as in TREC's diversity tasks, or JSON lines.
 
     A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. If all lines of a query's subtopic 0 are
@@ -141,8 +150,8 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped.
+    path : str, Path or SubtopicQrelsLike
+        The file, plain or gzipped. Other forms are converted.
     lenient : bool, default False
         Repair faults and log them, instead of raising.
 
@@ -152,6 +161,8 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
         Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics. Queries whose nuggets
         have an importance are `Nuggets`.
     """
+    if not isinstance(path, str | Path):
+        return as_subtopic_qrels(path)
     qrels: SubtopicQrels = {}
     importance: Importance = {}
     with Faults(path, lenient) as faults:
@@ -184,13 +195,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     return {qid: dict(map(named_subtopic, judged.items())) for qid, judged in qrels.items()}
 
 
-def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str, int]]:
-    """Rename subtopic 0 if no document is relevant to it; its documents stay, as their query counts in means."""
-    name, grades = subtopic
-    return (NO_SUBTOPIC if name in UNNAMED_SUBTOPICS and max(grades.values(), default=0) <= 0 else name), grades
-
-
-def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:
+def at_level(qrels: QrelsLike, level: int) -> Mapping[str, Mapping[str, int]]:
     """Keep documents relevant from grade `level`, at least 1: lower positive grades become 0.
 
     Whatever takes judgements and counts a document as relevant from grade 1, such as feedback and training data, counts
@@ -198,9 +203,9 @@ def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str,
     """
     if level < 1:
         raise ParameterError(f"the relevance level must be at least 1, not {level}")
+    qrels = as_qrels(qrels)
     if level == 1:
         return qrels
-    check_qrels(qrels)
     return {
         qid: {docid: grade if grade >= level else min(grade, 0) for docid, grade in grades.items()}
         for qid, grades in qrels.items()
@@ -235,8 +240,8 @@ def _grade(text: bytes, line: int, faults: Faults) -> int | None:
     # 1e2 would be 1 for trec_eval, which reads up to the e.
     usable = abs(number) <= GRADE_LIMIT and b"e" not in text.lower()
     grade = int(number) if usable else 0
-    if usable and text.removeprefix(b"-").isdigit():
+    if usable and number == grade:  # whole floats are whole numbers
         return grade
-    reason = f"grade {text.decode()!r} is not an integer from -{GRADE_LIMIT} to {GRADE_LIMIT}"
+    reason = f"grade {text.decode()!r} is not a whole number from -{GRADE_LIMIT} to {GRADE_LIMIT}"
     faults.repair(line, reason, "truncates it, as trec_eval does" if usable else "skips the judgement")
     return grade if usable else None

@@ -1,4 +1,4 @@
-"""Runs: six columns, ``qid Q0 docid rank score tag``, or MS MARCO's ``qid docid rank``.
+"""Runs: six columns, ``qid Q0 docid rank score tag``, MS MARCO's ``qid docid rank``, or JSON ``{qid: {docid: score}}``.
 
 trec_eval ignores the ranks and the order of lines: it sorts the documents of a query by score, rounded to float32, and
 breaks ties by docid, descending. Reading a run applies that order, and writing a run adjusts scores to preserve the
@@ -18,7 +18,7 @@ from io import BytesIO
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,9 @@ from greylag.base import (
     Query,
     Ranking,
     Run,
+    RunLike,
     Ties,
+    TopicsLike,
     as_run,
     check_float32,
     check_names,
@@ -45,10 +47,12 @@ from greylag.base import (
     open_atomically,
     parallel_map,
     parse_number,
-    read_rows,
+    read_text_blocks,
+    split_rows,
     trec_order,
     write_text,
 )
+from greylag.evaluation.trec.json_tables import is_table, read_table
 from greylag.evaluation.trec.parts import Part
 from greylag.evaluation.trec.scan import Lines, Scan, scanner
 from greylag.evaluation.trec.topics import read_topics
@@ -62,21 +66,20 @@ T = TypeVar("T")
 ALL_TOPICS = Part()
 PART_DOCUMENTS = 50_000
 COLUMNS = "qid Q0 docid rank score tag"
-MSMARCO_COLUMNS = "qid docid rank"
 _log = logging.getLogger("greylag")
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @guided
 def read_run(
-    path: str | Path | Any, topics: Mapping[str, str] | str | Path | None = None, *, lenient: bool = False
+    path: str | Path | RunLike, topics: TopicsLike | str | Path | None = None, *, lenient: bool = False
 ) -> Run:
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
     The lines of a query may be anywhere, and not in the order of scores if their ranks are. Lines that begin with # are
     comments, and columns after the sixth are ignored with a warning. Queries that are not in `topics` are left out. The
     log has the numbers of queries with one score for all documents, and with ranks in another order. MS MARCO's form,
-    ``qid docid rank``, has the scores 1 / rank and the file's name as its tag.
+    ``qid docid rank``, has the scores 1 / rank and the file's name as its tag; JSON has no tag, either.
 
     A file that cannot be read or has no document is a `FormatError`, and so are faults, unless reading is lenient: it
     skips lines with fewer columns and documents whose score is not a number; uses the largest float32 for scores beyond
@@ -84,9 +87,9 @@ def read_run(
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped. Whatever else `greylag.evaluate` takes as a run is converted.
-    topics : mapping of str to str, optional
+    path : str, Path or RunLike
+        The file, plain or gzipped. Other forms are converted.
+    topics : TopicsLike or path, optional
         Query texts by qid, or the path of their file. By default all queries are read, and the text of each is "".
     lenient : bool, default False
         Repair faults and log them, instead of raising.
@@ -240,9 +243,7 @@ def run_tag(path: Path) -> str:
 
 
 @guided
-def write_run(
-    run: Run | Mapping[str, Mapping[str, float]], path: str | Path, *, metadata: Mapping[str, Any] | None = None
-) -> None:
+def write_run(run: RunLike, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Write a run atomically, so that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
@@ -395,7 +396,7 @@ class _Notes:
         if self.left_out:
             _log.info("%s: left out are %s", self.path, left_out)
         if self.of_ranks:
-            _log.info("%s: has ranks but no scores (%s): 1 / rank is the score", self.path, MSMARCO_COLUMNS)
+            _log.info("%s: has ranks but no scores (%s): 1 / rank is the score", self.path, MsMarcoRun.columns)
         if self.further:
             what = f"{len(self.further)} lines have more columns than {COLUMNS}, which are ignored, as by trec_eval"
             _log.warning("%s:%d: %s", self.path, self.further[0], what)
@@ -415,32 +416,83 @@ def _read(
     line_by_line: bool = False,
 ) -> tuple[str, Iterator[Ranking]]:
     """Read the tag of the first line, and the rankings; a query's lines may be apart only if `whole`."""
+    blocks = read_text_blocks(path, faults)
+    head = next(blocks)
+    blocks, tag = chain([head], blocks), Path(path).name.split(".")[0] or "run"
+    if is_table(head):
+        return tag, _known(JsonRun.groups(read_table(blocks, path), faults), topics, notes)
     scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
-    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scan)
+    others = [form.columns for form in RUN_FORMATS[1:]]
+    rows: Rows = split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scan)
     first = next(iter(rows))
-    # MS MARCO's form has no tag: the file's name stands for it.
-    rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
-    if len(first[1]) == len(MSMARCO_COLUMNS.split()):
-        notes.of_ranks, rows = True, _scored(rows, faults)
-    else:
-        row = first[1].block.split(None, 6) if isinstance(first[1], Scan) else first[1]
-        tag = row[5].decode()
-    return tag, _known(_groups(rows, faults, notes, whole=whole), topics, notes)
+    rows = chain([first], rows)
+    form = next((form for form in RUN_FORMATS if len(form.columns.split()) == len(first[1])), TrecRun)
+    return form.tag(first[1], tag), _known(
+        _groups(form.rows(rows, faults, notes), faults, notes, whole=whole), topics, notes
+    )
 
 
-def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the columns of a run with scores, from the columns of MS MARCO's form."""
-    before = b"", 0
-    for line, (qid, docid, text) in rows:
-        rank = int(text) if text.isdigit() and len(text) < 10 else 0
-        if not rank:
-            faults.repair(line, f"rank {text.decode()!r} is not a positive integer", "skips the document")
-            continue
-        # Ranks may have gaps, as where documents were left out, but have to rise.
-        if before >= (qid, rank) and before[0] == qid:
-            faults.repair(line, f"rank {rank} is not above the one before it, {before[1]}", "sorts by rank")
-        before = qid, rank
-        yield line, [qid, b"Q0", docid, b"0", repr(1 / rank).encode(), b""]
+class TrecRun:
+    """TREC's six columns, of which trec_eval ignores the second and the ranks."""
+
+    columns: ClassVar[str] = COLUMNS
+
+    @staticmethod
+    def tag(row: list[bytes] | Scan, name: str) -> str:
+        """Return the run's tag from its first line, here the sixth column, or else the file's name."""
+        return (row.block.split(None, 6) if isinstance(row, Scan) else row)[5].decode()
+
+    @staticmethod
+    def rows(rows: Rows, faults: Faults, notes: _Notes) -> Rows:
+        """Yield the rows in these six columns."""
+        return rows
+
+
+class MsMarcoRun(TrecRun):
+    """MS MARCO's three columns, which have neither scores nor a tag: 1 / rank is the score."""
+
+    columns = "qid docid rank"
+
+    @staticmethod
+    def tag(row: list[bytes] | Scan, name: str) -> str:
+        """Return the file's name."""
+        return name
+
+    @staticmethod
+    def rows(rows: Rows, faults: Faults, notes: _Notes) -> Rows:
+        """Yield rows with scores."""
+        notes.of_ranks, before = True, (b"", 0)
+        for line, (qid, docid, text) in rows:
+            rank = int(text) if text.isdigit() and len(text) < 10 else 0
+            if not rank:
+                faults.repair(line, f"rank {text.decode()!r} is not a positive integer", "skips the document")
+                continue
+            # Ranks may have gaps, as where documents were left out, but have to rise.
+            if before >= (qid, rank) and before[0] == qid:
+                faults.repair(line, f"rank {rank} is not above the one before it, {before[1]}", "sorts by rank")
+            before = qid, rank
+            yield line, [qid, b"Q0", docid, b"0", repr(1 / rank).encode(), b""]
+
+
+class JsonRun:
+    """JSON ``{qid: {docid: score}}``, whose scores state no order where they tie."""
+
+    @staticmethod
+    def groups(table: Mapping[str, Mapping[str, Any]], faults: Faults) -> Iterator[tuple[str, _Lines]]:
+        """Yield the documents of each query."""
+        for qid, scores in table.items():
+            lines = _Lines()
+            for docid, given in scores.items():
+                score = _score(repr(given).encode(), None, faults, f"query {qid!r}, document {docid!r}: ")
+                if score is not None:
+                    lines.scores[docid] = score
+                    lines.ranks.append(-1)
+            if lines.scores:
+                yield qid, lines
+
+
+RUN_FORMATS: tuple[type[TrecRun], ...] = TrecRun, MsMarcoRun
+"""Runs in columns, told apart by their number; `JsonRun` begins with a brace."""
 
 
 @dataclass
@@ -568,15 +620,15 @@ def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | Non
             yield _ranking(qid, topics[qid] if topics else "", *lines.columns, notes.ties)
 
 
-def _score(text: bytes, line: int, faults: Faults) -> float | None:
+def _score(text: bytes, line: int | None, faults: Faults, where: str = "") -> float | None:
     # trec_eval would make infinity of a score beyond float32, and any order of such ties.
     score = parse_number(text)
     if -FLOAT32_LIMIT < score < FLOAT32_LIMIT:
         return score
     if math.isnan(score):
-        faults.repair(line, f"score {text.decode()!r} is not a number", "skips the document")
+        faults.repair(line, f"{where}score {text.decode()!r} is not a number", "skips the document")
         return None
-    faults.repair(line, f"score {text.decode()} exceeds float32 (3.4e38)", "uses the largest float32")
+    faults.repair(line, f"{where}score {text.decode()} exceeds float32 (3.4e38)", "uses the largest float32")
     return math.copysign(FLOAT32_MAX, score)
 
 
@@ -587,4 +639,4 @@ def _ranking(qid: str, query: str, docids: Sequence[str], scores: FloatArray, ra
     ranks = ranks[ranks >= 0]
     ties.count(values, turned=bool((ranks[1:] < ranks[:-1]).any()))
     # What a ranking checks, the reader has.
-    return Ranking(qid, query, (), np.empty(0))._with(tuple(docids), values)
+    return Ranking.trusted(qid, query, tuple(docids), values)

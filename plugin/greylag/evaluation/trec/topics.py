@@ -16,10 +16,19 @@ import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
-from greylag.base import Faults, FormatError, ParameterError, as_topics, guided, is_file, read_text, split_json_lines
+from greylag.base import (
+    Faults,
+    FormatError,
+    ParameterError,
+    TopicsLike,
+    as_topics,
+    guided,
+    is_file,
+    read_text,
+    split_json_lines,
+)
 
 TOPIC_FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
 """The tags of a field in the TREC and XML formats."""
@@ -43,13 +52,13 @@ Topic = tuple[int | None, str, str]  # line, qid, text
 
 
 @guided
-def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
+def read_topics(path: str | Path | TopicsLike, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
     """Read topics in a format of the module's docstring; `FormatError` if a topic lacks the field or is malformed.
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped, or a folder in BEIR's form. Texts by qid and a data frame are converted.
+    path : str, Path or TopicsLike
+        The file, plain or gzipped, or a folder in BEIR's form. Other forms are converted.
     field : str, default "title"
         "title", "description", "narrative" or the name of another tag or key. Tables and the CACM format have only a
         title. That of JSON lines is "text", "query" or "title".
@@ -74,7 +83,7 @@ def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool =
         form = tag[1].lower() if tag else start
         if start == "[" and "\t" not in text.partition("\n")[0]:
             raise FormatError(path, 1, "begins a JSON array: write one object per line, as jq -c '.[]' does")
-        read = {"top": _trec, "doc": _cacm, "topic": _xml, "{": _json}.get(form, _table)
+        read = TOPIC_FORMATS.get(form, _table)
         for line, qid, words in read(path, text, field, faults):
             query = " ".join(words.split())
             if qid.split() != [qid]:
@@ -185,3 +194,7 @@ def _elements(text: str, opening: re.Pattern[str], closing: str) -> Iterator[tup
         if match:
             line += text.count("\n", counted, match.start())
             counted, content = match.start(), match.end()
+
+
+TOPIC_FORMATS = {"top": _trec, "doc": _cacm, "topic": _xml, "{": _json}
+"""The readers of formats, by the first tag of a file or by how it begins; others are tables."""

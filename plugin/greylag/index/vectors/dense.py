@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from greylag.base import BoolArray, FloatArray, ParameterError, check_sequences, rebuilt, shown
+from greylag.base import (
+    BoolArray,
+    FloatArray,
+    ParameterError,
+    as_query_vectors,
+    as_vectors,
+    check_sequences,
+    rebuilt,
+    shown,
+)
 from greylag.index.vectors.protocol import cosines, unit_rows
 
 Dense = NDArray[np.floating[Any]]
@@ -29,8 +38,9 @@ class ArrayVectors:
     ----------
     docids : sequence of str, length n
         Without duplicates.
-    array : array-like or memmap of float, shape (n, m)
-        The vector of each document, of any length. Float16 and integers are read as float32.
+    array : VectorsLike
+        The vector of each document, such as an array or memmap of float, shape (n, m): rows in the order of `docids`,
+        or by the labels of a mapping, a Series or a frame; of any length. Float16 and integers are read as float32.
     queries : mapping of str to array-like, or callable from str to array-like, optional
         The vectors of queries, shape (m,), by qid or from the text.
 
@@ -48,16 +58,8 @@ class ArrayVectors:
 
     def __post_init__(self) -> None:
         check_sequences(docids=self.docids)
-        try:
-            array = np.asanyarray(self.array)
-        except ValueError:  # NumPy's own names neither vectors nor a remedy
-            raise ParameterError("vectors have rows of different lengths: give n x m numbers") from None
-        if array.ndim != 2 or array.dtype.kind not in "fiu":
-            raise ParameterError(
-                f"vectors are an array of shape {array.shape} and type {array.dtype}: give n x m numbers"
-            )
-        if len(array) != len(self.docids):
-            raise ParameterError(f"{len(self.docids)} docids for {len(array)} vectors: give one for each")
+        array = as_vectors(self.array, self.docids)
+        object.__setattr__(self, "queries", as_query_vectors(self.queries))
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "_rows", dict(zip(self.docids, range(len(array)), strict=True)))
         if len(self._rows) != len(array):

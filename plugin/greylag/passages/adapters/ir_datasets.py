@@ -14,10 +14,10 @@ from greylag.base import (
     CollectionError,
     ParameterError,
     Run,
-    ScoredRows,
+    TopicsLike,
     as_identifier,
     as_run,
-    check_grade,
+    as_subtopic_qrels,
     check_ids,
     check_text,
     imported,
@@ -25,7 +25,7 @@ from greylag.base import (
     shown,
     unique_ids,
 )
-from greylag.evaluation import Qrels, SubtopicQrels, named_subtopic
+from greylag.evaluation import Qrels, SubtopicQrels
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
@@ -51,22 +51,12 @@ def qrels_from_ir_datasets(source: Any) -> Qrels:
 
 def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
     """Read judgements by subtopic, as `greylag.evaluation.read_subtopic_qrels`: grades by qid, subtopic and docid."""
-    qrels: SubtopicQrels = {}
-    for item in _items(source, "qrels", "subtopic_id"):
-        names = "query_id", "subtopic_id", "doc_id"
-        qid, subtopic, docid = (as_identifier(getattr(item, name), f"a {name}") for name in names)
-        what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
-        grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
-        if docid in grades:
-            raise ParameterError(f"{what} is judged twice")
-        grades[docid] = check_grade(item.relevance, what)
-    return {qid: dict(map(named_subtopic, subtopics.items())) for qid, subtopics in qrels.items()}
+    return as_subtopic_qrels([*_items(source, "qrels", "subtopic_id")])
 
 
-def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
+def run_from_ir_datasets(source: Any, *, topics: TopicsLike | None = None, tag: str = "ir_datasets") -> Run:
     """Return the run in scored documents, such as the first stage that a data set comes with."""
-    items = _items(source, "scoreddocs", "score")
-    return as_run(ScoredRows(((item.query_id, item.doc_id, item.score) for item in items), topics, tag))
+    return as_run([*_items(source, "scoreddocs", "score")], topics, tag=tag)
 
 
 def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -13,13 +13,15 @@ from greylag.base import (
     Query,
     Ranking,
     Run,
+    RunLike,
     Source,
+    TopicsLike,
     as_identifier,
+    as_run,
     check_counts,
     check_text,
     qrels_of_rows,
     shown,
-    topic_text,
     unique_ids,
 )
 from greylag.evaluation import Qrels
@@ -50,7 +52,7 @@ def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
 
 
 def run_from_pyserini(
-    hits: Mapping[Any, Iterable[Any]], *, topics: Mapping[str, str] | None = None, tag: str = "pyserini"
+    hits: Mapping[Any, Iterable[Any]], *, topics: TopicsLike | None = None, tag: str = "pyserini"
 ) -> Run:
     """Return the run in what ``batch_search`` of any searcher, sparse or dense, returns.
 
@@ -58,8 +60,8 @@ def run_from_pyserini(
     ----------
     hits : mapping of str or int to iterable of hits
         Hits have the attributes ``docid`` and ``score``, and are in the order of the ranking.
-    topics : mapping of str to str, optional
-        Query texts by qid. By default every text is "".
+    topics : TopicsLike, optional
+        Query texts by qid; other queries are left out. By default every text is "".
     tag : str, default "pyserini"
         The run's name.
     """
@@ -68,14 +70,12 @@ def run_from_pyserini(
             f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
             "query, use Ranking.from_hits(qid, query, hits)"
         )
-    by_qid = unique_ids(((as_identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
-    rankings = (Ranking.from_hits(qid, topic_text(qid, topics), retrieved) for qid, retrieved in by_qid.items())
-    return Run(tuple(rankings), tag)
+    return as_run({qid: [*of] if isinstance(of, Iterator) else of for qid, of in hits.items()}, topics, tag=tag)
 
 
-def run_to_pyserini(run: Run) -> dict[str, list[Hit]]:
+def run_to_pyserini(run: RunLike) -> dict[str, list[Hit]]:
     """Convert a run to hits by qid, in the form of ``batch_search``."""
-    return {ranking.qid: [ranking[n] for n in range(len(ranking))] for ranking in run.rankings}
+    return {ranking.qid: [ranking[n] for n in range(len(ranking))] for ranking in as_run(run).rankings}
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from greylag.base import ParameterError, Run, imported
+from greylag.base import ParameterError, QrelsLike, RunLike, as_qrels, as_run, imported
 
 
-def run_to_ranx(run: Run) -> Any:
+def run_to_ranx(run: RunLike) -> Any:
     """Return a ``ranx.Run`` of the same name. Documents get the scores n, n - 1, ..., 1 of their ranks.
 
     ranx may reorder equal scores, so the scores of the run itself would not say what its order is.
     """
+    run = as_run(run)
     empty = [ranking.qid for ranking in run.rankings if not len(ranking)]
     if empty or not run.rankings:
         query = f"query {empty[0]}" if empty else "any query"
@@ -26,11 +27,12 @@ def run_to_ranx(run: Run) -> Any:
     return imported("ranx", "ranx").Run(scores, name=run.tag)
 
 
-def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
+def qrels_to_ranx(qrels: QrelsLike) -> Any:
     """Convert judgements to ``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
-    _check_identifiers(qrels)
+    judged = as_qrels(qrels)
+    _check_identifiers(judged)
     return imported("ranx", "ranx").Qrels(
-        {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
+        {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in judged.items()}
     )
 
 

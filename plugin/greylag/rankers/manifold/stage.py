@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from greylag.base import FloatArray, ParameterError, Ranking, Stage, check_choice, check_counts, check_qrels, unit_range
+from greylag.base import (
+    FloatArray,
+    ParameterError,
+    QrelsLike,
+    Ranking,
+    Stage,
+    check_choice,
+    check_counts,
+    unit_range,
+)
 from greylag.evaluation import at_level, read_qrels
 from greylag.index import PositionalIndex, Vectors, drop_empty_columns, unit_rows, vectors_of
 from greylag.rankers.manifold.graph import Affinity, AffinityGraph, Graph, affinity_graph
@@ -65,7 +74,7 @@ class ManifoldRanker(Stage):
         f(t) after so many steps instead of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
-    feedback : mapping of qid to docid to grade, optional
+    feedback : QrelsLike, optional
         Relevance feedback. Evaluating on the same judgements gives an oracle's scores.
     relevance_level : int >= 1, default 1
         The lowest grade of relevant documents in the feedback.
@@ -88,7 +97,7 @@ class ManifoldRanker(Stage):
     exponent: float = 0.5
     steps: int | None = None
     confidence: Confidence = "scores"
-    feedback: Mapping[str, Mapping[str, int]] | None = None
+    feedback: QrelsLike | None = None
     relevance_level: int = 1
     _vectors: Vectors = field(init=False, repr=False, compare=False)
 
@@ -96,8 +105,7 @@ class ManifoldRanker(Stage):
         object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent))
         check_counts(depth=self.depth)
         check_choice("confidence", self.confidence, get_args(Confidence))
-        check_qrels(self.feedback or {})
-        at_level({}, self.relevance_level)  # checks it
+        _ = self._feedback  # checks it
         if self.affinity is not None:
             check_choice("affinity", self.affinity, AFFINITIES)
         if self.sigma is not None and self.affinity == "cosine":
@@ -107,6 +115,11 @@ class ManifoldRanker(Stage):
             [[0.0]], 0, alpha=self.alpha, graph=self.graph, neighbours=self.neighbours, sigma=self.sigma,
             exponent=self.exponent, steps=self.steps,
         )  # fmt: skip
+
+    @cached_property
+    def _feedback(self) -> Mapping[str, Mapping[str, int]]:
+        """The grades of feedback, 0 below the level of relevance."""
+        return at_level({} if self.feedback is None else self.feedback, self.relevance_level)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank one query's documents."""
@@ -135,8 +148,7 @@ class ManifoldRanker(Stage):
         """Return the documents of the graph, those of `top` first, and their entries of y."""
         confidences = unit_range(top.scores) if self.confidence == "scores" else np.zeros(len(top))
         y = dict(zip(top.docids, confidences.tolist(), strict=True))
-        judgements = {top.qid: (self.feedback or {}).get(top.qid, {})}
-        grades = at_level(judgements, self.relevance_level)[top.qid]
+        grades = self._feedback.get(top.qid, {})
         highest = max(grades.values(), default=0)
         # Judged documents outside the ranking take part as points if they are relevant, since scores spread from them.
         judged = [d for d, grade in grades.items() if grade > 0 or d in y]

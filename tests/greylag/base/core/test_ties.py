@@ -8,13 +8,13 @@ import pandas as pd
 import pyndeval
 import pytest
 import pytrec_eval
-from tests.greylag.base.core.test_foreign import Frame, ScoredDoc, of_ranx
+from tests.greylag.base.doors.test_runs import Frame, ScoredDoc, of_ranx
 from tests.refusals import refuses
 
 from greylag import compare, evaluate, fuse_runs, learn_fusion, read_run, write_run
 from greylag.base import ParameterError, Query, Ranking, Run
+from greylag.base.doors.runs import as_run
 from greylag.base.pipeline import run_step
-from greylag.base.ranking import as_run
 from greylag.evaluation import RRF, evaluate_by_subtopic, pool_runs
 from greylag.evaluation.fusion import GivenRun
 from greylag.evaluation.scoring.holes import score_holes

@@ -19,8 +19,9 @@ from greylag import (
     write_run,
 )
 from greylag.base import ParameterError, Ranking, Run
-from greylag.base.core.foreign import as_qrels, as_topics
-from greylag.base.ranking import as_run
+from greylag.base.doors.judgements import as_qrels
+from greylag.base.doors.runs import as_run
+from greylag.base.doors.topics import as_topics
 from greylag.index.bm25 import PositionalBM25
 
 TEXTS = {"d1": "a cat sat", "d2": "a cat sat down", "d3": "a dog ran"}
@@ -138,7 +139,7 @@ def test_equal_scores_of_a_frame_go_by_rank():
     [
         (lambda: evaluate(JUDGED, SCORED), "list run before"),
         (lambda: evaluate(of_ranx("Qrels", QRELS), of_ranx("Run", SCORES)), "Qrels run before"),
-        (lambda: evaluate(QRELS, SCORES), "grades integers run before"),
+        (lambda: evaluate(QRELS, {"1": {"d1": 1.5}}), "grade whole run before"),
         (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "frame score"),
         (lambda: evaluate({"1": None}, QRELS), "dict run"),
         (lambda: Run.from_dict({"1": None}), "query 1 NoneType qid docid"),  # type: ignore[dict-item]

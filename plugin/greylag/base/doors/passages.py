@@ -1,0 +1,72 @@
+"""Passages come in here: texts, with identifiers and other fields."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from greylag.base.core import labels
+from greylag.base.core.checks import check_sequences
+from greylag.base.core.hints import remedy, shown
+from greylag.base.core.labels import Frame, Series, check_text, has_labels
+from greylag.base.errors import ParameterError
+
+PassagesLike: TypeAlias = (
+    Iterable[str | Mapping[str, Any] | tuple[Any, str]] | Mapping[Any, str | Mapping[str, Any]] | Series | Frame
+)
+"""Passages: texts, pairs (docid, text), or mappings with ``text``, perhaps ``id``, and other fields, in any order; by
+docid in a mapping or a Series, by its labels; or a frame with the columns docno, or id, and text, and other fields.
+"""
+
+
+class Passage(NamedTuple):
+    """A passage as it was given."""
+
+    key: Any  # its identifier, or else its place
+    text: str
+    fields: Mapping[str, Any]  # without those two
+
+
+def as_passages(value: PassagesLike) -> list[Passage]:
+    """Return passages with their identifiers, all different, or places from 0, and their fields. There may be none."""
+    passages = _listed(value)
+    if len({passage.key for passage in passages}) < len(passages):
+        keys = [passage.key for passage in passages]
+        raise ParameterError(f"passage {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+    return passages
+
+
+def _listed(value: Any) -> list[Passage]:
+    if labels.is_frame(value):
+        keyed = next((name for name in ("id", *labels.COLUMN_NAMES["docno"]) if name in value.columns), None)
+        columns = {"id" if name == keyed else name: labels.column_values(value, name) for name in value.columns}
+        rows = zip(*columns.values(), strict=True)
+        return [_passage(place, dict(zip(columns, row, strict=True))) for place, row in enumerate(rows)]
+    if has_labels(value):
+        return [_passage(key, given, keyed=True) for key, given in value.items()]
+    check_sequences(passages=value)
+    if not isinstance(value, Iterable):
+        raise ParameterError(f"passages are {shown(value)}: {remedy(value) or 'pass texts, or texts by docid'}")
+    return [_passage(place, given) for place, given in enumerate(value)]
+
+
+def as_texts(value: PassagesLike) -> dict[str, str]:
+    """Return the texts of passages by docid; `ParameterError` for a docid that occurs twice."""
+    if isinstance(value, dict) and {*map(type, value), *map(type, value.values())} <= {str}:
+        return value
+    pairs = ((labels.as_identifier(key, "a docid"), text) for key, text, _ in as_passages(value))
+    return labels.unique_ids(pairs, "document")
+
+
+def _passage(key: Any, given: Any, *, keyed: bool = False) -> Passage:
+    if type(given) is str:
+        return Passage(key, given, {})
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str) and not keyed:
+        return Passage(given[0], given[1], {})
+    if not isinstance(given, Mapping):
+        return Passage(key, check_text(given, f"passage {key}"), {})
+    key = key if keyed else given.get("id", key)
+    if not isinstance(key, Hashable):
+        raise ParameterError(f"the id of a passage is {shown(key)}: give a string or an integer")
+    fields = {name: field for name, field in given.items() if name not in ("id", "text")}
+    return Passage(key, check_text(given.get("text"), f"passage {key}"), fields)
