@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from greylag.base import CollectionError, GreylagError
 from greylag.base.runtime.files import file_stamp
 from greylag.features import statistics
 from greylag.index import array_folder
-from greylag.index.array_folder import _seal, _unseal
+from greylag.index.array_folder import Manifest
 from greylag.index.export import verify_export
 from greylag.index.tables import DTYPES
 from tests.robustness.source import TEXTS, MemorySource, outcome
@@ -119,9 +120,10 @@ def test_damage_that_only_a_checksum_shows_ends_no_process(name, original, tmp_p
     monkeypatch.setattr(array_folder, "CHECKED_BYTES", 0)  # as of the largest files of a large index
     for kind in ("flipped", "overwritten", "random"):
         source, path, changed = damaged(f"{name}.npy", kind, original[0], tmp_path)
-        meta = _unseal(path.with_name("meta.json").read_bytes())
-        stamps = {array: file_stamp(path.with_name(f"{array}.npy")) for array in meta["stamps"]}
-        path.with_name("meta.json").write_text(_seal({**meta, "stamps": stamps}))
+        meta = path.with_name("meta.json")
+        known = Manifest.parse(meta.read_bytes())
+        stamps = {array: file_stamp(path.with_name(f"{array}.npy")) for array in known.stamps}
+        meta.write_text(replace(known, stamps=stamps).seal())
         if changed:
             assert f"{path.name} is damaged" in verified(source), kind
             assert _survives(source), kind

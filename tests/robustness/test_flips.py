@@ -11,6 +11,7 @@ import random
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from greylag.features import parse_features, statistics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.stage_registry import StageStep
 from greylag.index import array_folder
-from greylag.index.array_folder import _seal, _stamps_of, _unseal
+from greylag.index.array_folder import Manifest
 from greylag.index.expansion import RM3Search
 from greylag.index.export import _arrays_of, _words_of
 from greylag.index.lucene import open_index
@@ -63,11 +64,11 @@ def used(place, name):
 def seal(place):
     """Make the present sizes and times those that the exports know."""
     sources = [make(LuceneIndex(place / name)) for name in SIZES for make in (_arrays_of, _words_of)]
-    files = {source.places[0].name: _stamps_of(source) for source in sources}
+    files = {source.places[0].name: source.stamps() for source in sources}
     for path in place.glob("*.greylag/*/meta.json"):
-        meta = _unseal(path.read_bytes())
-        stamps = {name: list(file_stamp(path.with_name(f"{name}.npy"))) for name in meta["stamps"]}
-        path.write_text(_seal({**meta, "stamps": stamps, "files": files.get(path.parent.parent.name, {})}))
+        known = Manifest.parse(path.read_bytes())
+        stamps = {name: list(file_stamp(path.with_name(f"{name}.npy"))) for name in known.stamps}
+        path.write_text(replace(known, stamps=stamps, files=files.get(path.parent.parent.name, {})).seal())
 
 
 def flip(path, rng):

@@ -16,7 +16,7 @@ from greylag.base import ParameterError, Ranking, Table, as_text, cite, names_of
 from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, LETOR, TOPICS, TRANSFER, Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
-from greylag.index import PositionalIndex
+from greylag.index import LuceneIndex, PositionalIndex
 from greylag.rankers import (
     Explanation,
     RankingModel,
@@ -185,7 +185,7 @@ def _ranking(
     if searches:
         from greylag.cli.search import search_first  # with all that searches, which a given run does not need
 
-        return search_first(index, {qid: queries[qid]}, shared.jobs, union=model.searched)[qid]
+        return search_first(LuceneIndex(index), {qid: queries[qid]}, shared.jobs, union=model.searched)[qid]
     if needs := [feature for feature in model.features if feature.uses_ranking]:
         raise ParameterError(f"{path} has features that depend on the run that is reranked ({needs[0]}): give --run")
     unique = tuple(dict.fromkeys(docids))

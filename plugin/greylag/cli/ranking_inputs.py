@@ -17,7 +17,7 @@ from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking,
 from greylag.cli.options import Shared
 from greylag.evaluation import JoinedRuns, Part, RunFile
 from greylag.features import StageStep, find_stage, registered_stages, required_parameters
-from greylag.index import ArrayVectors, PositionalIndex, open_vectors, read_vectors
+from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex, open_vectors, read_vectors
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
@@ -121,7 +121,7 @@ def first_rankings(
 
     texts = shared.topics(topics)
     check_queries(texts, queries)
-    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, union=union)
+    searched = search_first(LuceneIndex(index), dict(part.among(texts.items(), texts)), shared.jobs, union=union)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -53,9 +53,9 @@ def search(
     write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
-def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
+def search_first(lucene: LuceneIndex, topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
     """Search the top 1000 documents of each topic by BM25; for a union, by BM25 and BM25+RM3."""
-    bm25 = LuceneIndex(index).bm25()
+    bm25 = lucene.bm25()
     source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if union else (bm25, "bm25")
     run = source.run(topics, n_jobs=jobs, tag=tag)
     tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run), searched=True)

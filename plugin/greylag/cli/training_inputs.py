@@ -12,7 +12,7 @@ from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
 from greylag.evaluation import Qrels
 from greylag.features import Column, Feature
-from greylag.index import PositionalIndex
+from greylag.index import LuceneIndex, PositionalIndex
 from greylag.learning import (
     Learner,
     MMRPreselection,
@@ -56,17 +56,19 @@ def from_index(
     if topics is None:
         raise ParameterError("give --topics: models with an --index need the queries' texts")
     first = None if run is None else shared.run(run, topics)
-    judged, positions = shared.qrels(qrels, first, topics), PositionalIndex.from_lucene(index)
-    if first is None:
-        texts = shared.topics(topics)
-        relevant = judged_topics(texts, judged, recipe.measure.rel)
-        # Drawn before the search, as `train` would draw them after it: others are not searched in vain.
-        drawn = sample_topics(relevant, MAX_TOPICS)
-        if not every or len(drawn) < len(relevant):
-            left_out = texts.keys() - set(drawn)  # not the topics that are missing
-            judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}
-            texts = {qid: texts[qid] for qid in drawn}
-        first = search_first(index, texts, shared.jobs, union=union)
+    judged = shared.qrels(qrels, first, topics)
+    with LuceneIndex(index) as lucene:
+        positions = PositionalIndex.from_lucene(lucene)
+        if first is None:
+            texts = shared.topics(topics)
+            relevant = judged_topics(texts, judged, recipe.measure.rel)
+            # Drawn before the search, as `train` would draw them after it: others are not searched in vain.
+            drawn = sample_topics(relevant, MAX_TOPICS)
+            if not every or len(drawn) < len(relevant):
+                left_out = texts.keys() - set(drawn)  # not the topics that are missing
+                judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}
+                texts = {qid: texts[qid] for qid in drawn}
+            first = search_first(lucene, texts, shared.jobs, union=union)
     return first, judged, positions, recipe
 
 

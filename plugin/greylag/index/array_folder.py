@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from greylag.index.tables import fingerprint as collection_fingerprint
 
 SCHEMA = 5
 _META = "meta.json"
+Stamps = Mapping[str, list[int]]  # of files by name
 CHECKED_BYTES = 1 << 26
 """The size up to which a folder's smallest files are compared with their checksums at every opening, 1 ms per MB."""
 _BLOCK_BYTES = 1 << 20
@@ -59,19 +60,89 @@ class ArraySource:
     identity: Callable[[Mapping[str, Any]], str] = collection_fingerprint  # of the collection, from the arrays
     note: Callable[[], str] = str  # what is kept with the arrays
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folder of the arrays in each of the places."""
+        return [place / self.fingerprint[:16] for place in self.places]
+
+    def stamps(self) -> Stamps:
+        """Return the present sizes and times of the files of the source, by relative path."""
+        return {name: list(stamp) for folder in self.files for name, stamp in file_stamps(folder)}
+
+    def stamps_in(self, folder: Path) -> Stamps:
+        """Return the present sizes and times of the arrays in a folder, by name."""
+        return {name: list(file_stamp(_file(folder, name))) for name in self.dtypes}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of ``meta.json``: the states of a source and of the arrays that were made from it."""
+
+    index: str  # the fingerprint of the state of the source
+    fingerprint: str  # of the collection
+    checksums: Mapping[str, int]  # of the arrays
+    stamps: Stamps  # of the arrays
+    files: Stamps  # of the source
+    note: str
+
+    @classmethod
+    def parse(cls, sealed: bytes) -> Manifest:
+        """Parse what `seal` made; ValueError if it is something else."""
+        content, _, checksum = sealed.partition(b"\n")
+        is_whole = checksum == b"%d\n" % zlib.crc32(content)
+        fields: dict[str, Any] = json.loads(content) if is_whole else {}
+        if fields.pop("schema", None) != SCHEMA:
+            other = is_whole or content.startswith(b'{"schema": ')
+            raise ValueError("another version of greylag wrote it" if other else f"{_META} is damaged")
+        return cls(**fields)
+
+    def seal(self) -> str:
+        """Format the manifest as JSON with a checksum."""
+        content = json.dumps({"schema": SCHEMA, **vars(self)}, sort_keys=True)
+        return f"{content}\n{zlib.crc32(content.encode())}\n"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An undamaged folder of a source's arrays."""
+
+    folder: Path
+    manifest: Manifest  # as it is now
+    recorded: Manifest  # as it was when the folder was made or last opened
+
+    def seal(self) -> None:
+        """Record the present times, with which the next opening compares."""
+        if self.manifest != self.recorded:
+            with suppress(ParameterError):  # in a read-only folder, the checksums are compared every time
+                write_text(self.folder / _META, self.manifest.seal())
+
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
     """Open the arrays of a source by name, its note, the fingerprint of the collection, and the folder."""
-    # The arrays are mapped from files, which are made first if they are missing or damaged.
+    found = find(source) or make(source)
+    # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
+    arrays = {name: np.asarray(_map(_file(found.folder, name), dtype)) for name, dtype in source.dtypes.items()}
+    tidy(found)
+    manifest = found.manifest
+    return {**arrays, "note": str(manifest.note), "fingerprint": manifest.fingerprint, "folder": found.folder}
+
+
+def find(source: ArraySource) -> Found | None:
+    """Find an undamaged folder of a source's arrays; None if they are to be made, with a warning if they were."""
     messages = []
-    for folder in filter(os.path.lexists, _folders(source)):
+    for folder in filter(os.path.lexists, source.folders):
         try:
-            return _open(folder, source)
+            return _inspect(folder, source)
         except _DamageError as damage:
             messages.append(str(damage))
     for message in messages:
         _log.warning("%s: %s of %s again", message, source.making, source.name)
-    writable = [folder for folder in _folders(source) if _is_writable(folder.parent)]
+    return None
+
+
+def make(source: ArraySource) -> Found:
+    """Make a folder of a source's arrays, unless another process makes it first."""
+    writable = [folder for folder in source.folders if _is_writable(folder.parent)]
     if not writable:
         raise CollectionError(f"make one of these folders writable: {', '.join(map(str, source.places))}")
     folder = writable[0]
@@ -79,18 +150,27 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
         _log.warning("%s changed: %s again", source.name, source.making)
     # Atomic: another process sees the whole folder or none, and takes a sound one that is there first.
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
-    return _open(folder, source)
+    return _inspect(folder, source)
+
+
+def tidy(found: Found) -> None:
+    """Record that a folder was found undamaged, and remove outdated ones and killed processes' leftovers beside it."""
+    found.seal()
+    sweep(found.folder.parent)
+    for other in _outdated(found.folder):
+        with suppress(OSError, ParameterError):
+            remove_folder(other)
 
 
 def is_made(source: ArraySource) -> bool:
     """Return whether there is a folder of a source's arrays."""
-    return any(map(os.path.lexists, _folders(source)))
+    return any(map(os.path.lexists, source.folders))
 
 
 def verify_arrays(source: ArraySource) -> str:
     """Compare the files of a source's arrays, if there are any, with their checksums; return a line about it."""
-    for folder in filter(os.path.lexists, _folders(source)):
-        _inspect(folder, source, checksums=True)
+    for folder in filter(os.path.lexists, source.folders):
+        _inspect(folder, source, checksums=True).seal()
         return f"{folder}: all files have their checksums"
     return f"{source.places[0]}: none yet, it is made on first use"
 
@@ -159,10 +239,6 @@ class _DamageError(CollectionError):
     """An export is damaged."""
 
 
-def _folders(source: ArraySource) -> list[Path]:
-    return [place / source.fingerprint[:16] for place in source.places]
-
-
 def _file(folder: Path, name: str) -> Path:
     return folder / f"{name}.npy"
 
@@ -180,36 +256,23 @@ def _outdated(folder: Path) -> list[Path]:
     return [other for other in others if (other / MARK_FILE).is_file() or not any(other.iterdir())]
 
 
-def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
-    """Open the arrays of an undamaged export; remove outdated ones and leftovers of killed processes beside it."""
-    meta = _inspect(folder, source)
-    sweep(folder.parent)
-    for other in _outdated(folder):
-        with suppress(OSError, ParameterError):
-            remove_folder(other)
-    # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
-    arrays = {name: np.asarray(_map(_file(folder, name), dtype)) for name, dtype in source.dtypes.items()}
-    return {**arrays, "note": str(meta.get("note", "")), "fingerprint": meta["fingerprint"], "folder": folder}
-
-
-def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> dict[str, Any]:
-    """Return the metadata of an undamaged export; with `checksums`, unchanged files are summed, too."""
+def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> Found:
+    """Read what an export has, and check that it is undamaged; with `checksums`, unchanged files are summed, too."""
     try:
-        meta = _unseal((folder / _META).read_bytes())
-        if meta["index"] != source.fingerprint:
+        recorded = Manifest.parse((folder / _META).read_bytes())
+        if recorded.index != source.fingerprint:
             raise _DamageError(f"{folder}: it belongs to another index")
-        stamps = {name: list(file_stamp(_file(folder, name))) for name in source.dtypes}
+        stamps = source.stamps_in(folder)
         # Sizes first, which cost nothing; compiled loops trust them.
         for name, (_, size, *_) in stamps.items():
-            if size != (expected := meta["stamps"][name][1]):
+            if size != (expected := recorded.stamps[name][1]):
                 raise _DamageError(f"{folder}: {name}.npy is damaged: it has {size} bytes instead of {expected}")
         left = CHECKED_BYTES
         for name, stamp in sorted(stamps.items(), key=lambda pair: pair[1][1]):
             left -= stamp[1]
-            suspect = checksums or left >= 0 or stamp != meta["stamps"][name]
-            if suspect and _checksum(_file(folder, name)) != meta["checksums"][name]:
+            suspect = checksums or left >= 0 or stamp != recorded.stamps[name]
+            if suspect and _checksum(_file(folder, name)) != recorded.checksums[name]:
                 raise _DamageError(f"{folder}: {name}.npy is damaged: its checksum differs")
-        known = meta["files"]
     except OSError as error:
         name = Path(error.filename or folder).name
         raise _DamageError(f"{folder}: it cannot be read: {error.strerror}: {name}") from None
@@ -217,14 +280,11 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> d
         raise _DamageError(f"{folder}: {error}") from None
     except (LookupError, TypeError):  # not what this version writes, though its checksum is right
         raise _DamageError(f"{folder}: {_META} is damaged") from None
-    files = _stamps_of(source)
+    found = Found(folder, replace(recorded, stamps=stamps, files=source.stamps()), recorded)
     # The source changed or was copied since: its own checksums decide whether it is whole.
-    if files != known:
+    if found.manifest.files != recorded.files:
         source.check()
-    if (stamps, files) != (meta["stamps"], known):
-        with suppress(ParameterError):  # in a read-only folder, the checksums are compared every time
-            write_text(folder / _META, _seal({**meta, "stamps": stamps, "files": files}))
-    return meta
+    return found
 
 
 def _is_sound(folder: Path, source: ArraySource) -> bool:
@@ -233,27 +293,6 @@ def _is_sound(folder: Path, source: ArraySource) -> bool:
     except _DamageError:
         return False
     return True
-
-
-def _seal(meta: dict[str, Any]) -> str:
-    """Encode metadata as JSON with a checksum."""
-    content = json.dumps({"schema": SCHEMA, **meta}, sort_keys=True)
-    return f"{content}\n{zlib.crc32(content.encode())}\n"
-
-
-def _unseal(sealed: bytes) -> dict[str, Any]:
-    """Decode metadata of `_seal`; ValueError if it is something else."""
-    content, _, checksum = sealed.partition(b"\n")
-    is_whole = checksum == b"%d\n" % zlib.crc32(content)
-    meta: dict[str, Any] = json.loads(content) if is_whole else {}
-    if meta.get("schema") != SCHEMA:
-        other = is_whole or content.startswith(b'{"schema": ')
-        raise ValueError("another version of greylag wrote it" if other else f"{_META} is damaged")
-    return meta
-
-
-def _stamps_of(source: ArraySource) -> dict[str, list[int]]:
-    return {name: list(stamp) for folder in source.files for name, stamp in file_stamps(folder)}
 
 
 def _map(path: Path, dtype: str, mode: str = "r") -> Any:
@@ -272,17 +311,16 @@ def _checksum(path: Path, start: int = 0) -> int:
 
 
 def _write(source: ArraySource, folder: Path) -> None:
-    files = _stamps_of(source)
+    files = source.stamps()  # before the export, so that later changes are noticed
     source.check()
     writer = Writer(folder, source.dtypes)
     source.write(writer)
-    checksums = writer.finish()
-    meta = {
-        "index": source.fingerprint,
-        "fingerprint": source.identity({name: writer.read(name) for name in source.dtypes}),
-        "checksums": checksums,
-        "stamps": {name: file_stamp(_file(folder, name)) for name in source.dtypes},
-        "files": files,
-        "note": source.note(),
-    }
-    (folder / _META).write_text(_seal(meta))
+    manifest = Manifest(
+        index=source.fingerprint,
+        checksums=writer.finish(),
+        fingerprint=source.identity({name: writer.read(name) for name in source.dtypes}),
+        stamps=source.stamps_in(folder),
+        files=files,
+        note=source.note(),
+    )
+    (folder / _META).write_text(manifest.seal())

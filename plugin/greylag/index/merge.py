@@ -35,9 +35,11 @@ _DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], Parts]:
     """Open a collection's `Tables`, made first if they are missing or damaged, and its shards."""
     # `shards` are the exports of the folders of `source`, in the same order.
+    arrays = _arrays_of(source, shards)
+    tables = open_arrays(arrays)
+    del tables["note"]  # which merged tables have none of
     # Numbers of terms are stored with the tables, and cut into one run for each shard.
-    tables = open_arrays(_arrays_of(source, shards))
-    numbers, _ = tables.pop(_NUMBERS), tables.pop("note")
+    numbers = tables.pop(_NUMBERS)
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
     if sizes != (len(tables["document_lengths"]), len(numbers)):
         raise CollectionError(f"{tables['folder']} is not of the shards {source.name}: remove it")

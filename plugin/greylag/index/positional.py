@@ -109,10 +109,9 @@ class PositionalIndex(Tables):
         from greylag.index.lucene.open_index import folders
         from greylag.index.merge import open_merged
 
-        if hasattr(lucene, "index_dir"):
-            lucene = LuceneIndex(cast(Any, lucene))  # a LuceneSearcher
         if not isinstance(lucene, LuceneIndex):
-            with LuceneIndex(folders(lucene, positions=True)) as opened:
+            is_searcher = hasattr(lucene, "index_dir")
+            with LuceneIndex(lucene if is_searcher else folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
         analyze, read_words = LuceneAnalysis(lucene), partial(open_words, lucene.paths, lucene.fingerprint)

@@ -94,14 +94,14 @@ def test_a_model_of_tuned_sources(command, refused, few, made, tmp_path, monkeyp
 
 def test_bm25_and_its_union_with_rm3(made, caplog):
     topics = read_topics(made / "topics.tsv")
-    bm25, both = (search_first(made / "index", topics, 1, union=union) for union in (False, True))
+    bm25, both = (search_first(LuceneIndex(made / "index"), topics, 1, union=union) for union in (False, True))
     given = read_run(made / "bm25.run")
     assert {qid: own.docids for qid, own in bm25.items()} == {qid: own.docids for qid, own in given.items()}
     assert all(set(both[qid].docids) > set(own.docids) for qid, own in bm25.items() if len(own) < len(both[qid]))
     assert any(len(both[qid]) > len(own) for qid, own in bm25.items())
     assert (bm25.tag, both.tag) == ("bm25", "candidates")
     assert "no documents" not in caplog.text
-    search_first(made / "index", {**topics, "99": "of the"}, 1)
+    search_first(LuceneIndex(made / "index"), {**topics, "99": "of the"}, 1)
     assert "1 of 25 queries have no documents, as none has a word of theirs: '99'" in caplog.text
 
 
@@ -109,9 +109,9 @@ def test_without_folds_judged_topics_alone_are_searched(command, made, collectio
     """The model is the one of a run of all topics; with folds, whose rankings are written, all topics are searched."""
     searched = []
 
-    def spy(index, topics, jobs, *, union=False):
+    def spy(lucene, topics, jobs, *, union=False):
         searched.append(len(topics))
-        return search_first(index, topics, jobs, union=union)
+        return search_first(lucene, topics, jobs, union=union)
 
     monkeypatch.setattr("greylag.cli.training_inputs.search_first", spy)
     lines = (made / "qrels.txt").read_text().splitlines()

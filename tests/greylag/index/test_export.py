@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from greylag.base.pipeline import run_step
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import array_folder
-from greylag.index.array_folder import _seal, _unseal
+from greylag.index.array_folder import Manifest
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
@@ -225,7 +226,7 @@ OTHER = [{"note": [1]}, {"stamps": {}}, {"stamps": 1}, {"checksums": {}}, {"file
 def test_damaged_metadata_is_made_again(index, content, caplog):
     expected = PositionalIndex.from_lucene(index)
     meta = expected.folder / "meta.json"
-    sealed = _seal({**_unseal(meta.read_bytes()), **content}) if isinstance(content, dict) else content
+    sealed = replace(Manifest.parse(meta.read_bytes()), **content).seal() if isinstance(content, dict) else content
     meta.unlink() if sealed is None else meta.write_text(sealed)
     assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
     if content not in OTHER:
