@@ -7,7 +7,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -167,22 +167,27 @@ class FeatureExtractor:
     index: PositionalIndex | None
     specs: tuple[Feature, ...]
     parameters: FeatureParameters = FeatureParameters()
-    _statistics: WindowStatistics = field(init=False, repr=False, compare=False)
-    _bases: tuple[Feature, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.index is not None:
             check_index("FeatureExtractor(index, features)", self.index)
         object.__setattr__(self, "specs", unique_features(self.specs))
         if self.index is not None:
-            object.__setattr__(self, "_statistics", WindowStatistics(self.index))
-        # Features that are normalised in several ways are computed once.
-        object.__setattr__(self, "_bases", tuple(dict.fromkeys(spec.base for spec in self.specs)))
-        if self.index is None and (asking := next((base for base in self._bases if base.needs_index), None)):
+            _ = self._statistics  # now, or threads that share the extractor would make several
+        elif asking := next((base for base in self._bases if base.needs_index), None):
             raise ParameterError(f"feature {asking} needs an index: give one, or leave the feature out")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt(self)
+
+    @cached_property
+    def _statistics(self) -> WindowStatistics:
+        return WindowStatistics(self._opened)
+
+    @cached_property
+    def _bases(self) -> tuple[Feature, ...]:
+        """The features before normalisation: those that are normalised in several ways are computed once."""
+        return tuple(dict.fromkeys(spec.base for spec in self.specs))
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Return which documents have features, shape (len(docids),): all if no feature needs the index."""

@@ -5,7 +5,8 @@ the query left out of its results, and documents by their best passages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,7 +59,6 @@ class ModelRanker(Stage):
     index: PositionalIndex | None = None
     _: KW_ONLY
     transfer: bool = False
-    _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
@@ -71,8 +71,11 @@ class ModelRanker(Stage):
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         for column in self.model.columns:
             column.bind(self.index, {})  # refuses a column without values before anything is ranked
-        extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
-        object.__setattr__(self, "_extractor", extractor)
+        _ = self._extractor  # refuses features that need an index
+
+    @cached_property
+    def _extractor(self) -> FeatureExtractor:
+        return FeatureExtractor(self.index, self.model.features, self.model.parameters)
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
@@ -208,14 +211,17 @@ class RM3Stage(Stage):
     fb_docs: int = _DEFAULTS.fb_docs
     fb_terms: int = _DEFAULTS.fb_terms
     mu: float = _DEFAULTS.mu
-    _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_fractions(original_weight=self.original_weight)
+        _ = self._extractor  # checks the other parameters
+
+    @cached_property
+    def _extractor(self) -> FeatureExtractor:
         parameters = FeatureParameters(k1=self.k1, b=self.b, fb_docs=self.fb_docs, fb_terms=self.fb_terms, mu=self.mu)
         # The expansion, which is most of the work, has no weight beside an original query of weight 1.
         features = RM3_PARTS if self.original_weight < 1 else RM3_PARTS[:1]
-        object.__setattr__(self, "_extractor", FeatureExtractor(self.index, features, parameters))
+        return FeatureExtractor(self.index, features, parameters)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents of one query."""

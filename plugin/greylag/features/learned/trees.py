@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NotRequired
 
@@ -76,13 +77,21 @@ class Trees(LearnedFeature):
         )  # fmt: skip
         if not fits:
             raise ModelError("the trees are damaged: train the model again")
-        asked = {
-            "uses_ranking": self.features,
-            "reads_query": self.features,
-            "needs_index": [f.base for f in self.features],
-        }
-        for name, features in asked.items():
-            object.__setattr__(self, name, any(getattr(feature, name) for feature in features))
+
+    @cached_property
+    def uses_ranking(self) -> bool:  # type: ignore[override]
+        """Whether a feature does."""
+        return any(feature.uses_ranking for feature in self.features)
+
+    @cached_property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether a feature does."""
+        return any(feature.reads_query for feature in self.features)
+
+    @cached_property
+    def needs_index(self) -> bool:  # type: ignore[override]
+        """Whether a feature does, before it is normalised."""
+        return any(feature.base.needs_index for feature in self.features)
 
     @classmethod
     def from_lightgbm(

@@ -54,17 +54,19 @@ class ArrayVectors:
     docids: Sequence[str]
     array: Any
     queries: QueryVectors | None = None
-    _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_sequences(docids=self.docids)
         array = as_vectors(self.array, self.docids)
         object.__setattr__(self, "queries", as_query_vectors(self.queries))
         object.__setattr__(self, "array", array)
-        object.__setattr__(self, "_rows", dict(zip(self.docids, range(len(array)), strict=True)))
         if len(self._rows) != len(array):
             twice = next(docid for row, docid in enumerate(self.docids) if self._rows[docid] != row)
             raise ParameterError(f"document {twice!r} has two vectors")
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return dict(zip(self.docids, range(len(self.array)), strict=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,17 @@ class FaissVectors:
     folder: str | Path
     _: KW_ONLY
     queries: QueryVectors | None = None
-    _index: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self._index.ntotal != len(self._rows):
+            count = self._index.ntotal
+            raise CollectionError(f"{self.folder} has {count} vectors but {len(self._rows)} distinct docids")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    @cached_property
+    def _index(self) -> Any:
         faiss = imported("faiss", "faiss-cpu")
         files = [Path(self.folder, name) for name in ("index", "docid")]
         missing = [file for file in files if not file.is_file()]
@@ -51,12 +59,7 @@ class FaissVectors:
                 index.reconstruct(0)
         except RuntimeError as error:
             raise CollectionError(f"{files[0]} cannot be read by FAISS ({error})") from error
-        object.__setattr__(self, "_index", index)
-        if len(self._rows) != index.ntotal:
-            raise CollectionError(f"{self.folder} has {index.ntotal} vectors but {len(self._rows)} distinct docids")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt(self)
+        return index
 
     @cached_property
     def _rows(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, cast
@@ -62,21 +62,32 @@ class VectorSearch(Source):
     index: PositionalIndex | None = None
     _: KW_ONLY
     k: int = 1000
-    _searched: Searchable = field(init=False, repr=False, compare=False)
-    _outside: int = field(init=False, repr=False, compare=False)  # vectors of documents that the index lacks
 
     def __post_init__(self) -> None:
         check_counts(k=self.k)
-        vectors, index = vectors_of("VectorSearch", None, self.vectors), self.index
-        if not isinstance(vectors, Searchable):
-            if index is None:
-                raise ParameterError(f"{type(vectors).__name__} cannot be searched without an index: give index=")
-            vectors = _gathered(vectors, index)
-        known = np.zeros(0, dtype=bool) if index is None else index.knows(vectors.docids)
-        object.__setattr__(self, "_searched", vectors)
-        object.__setattr__(self, "_outside", len(known) - int(known.sum()))
-        if index is not None:
-            self._report(index, known)
+        _ = self._searched  # checks the vectors
+        if self.index is not None:
+            self._report(self.index)
+
+    @cached_property
+    def _searched(self) -> Searchable:
+        vectors = vectors_of("VectorSearch", None, self.vectors)
+        if isinstance(vectors, Searchable):
+            return vectors
+        if self.index is None:
+            raise ParameterError(f"{type(vectors).__name__} cannot be searched without an index: give index=")
+        return _gathered(vectors, self.index)
+
+    @cached_property
+    def _known(self) -> BoolArray:
+        """Which of the vectors are of documents that the index has."""
+        docids = self._searched.docids
+        return np.ones(len(docids), dtype=bool) if self.index is None else self.index.knows(docids)
+
+    @cached_property
+    def _outside(self) -> int:
+        """The number of vectors of documents that the index lacks."""
+        return len(self._known) - int(self._known.sum())
 
     def __call__(self, query: Query, /) -> Ranking:
         """Retrieve the nearest documents of a query."""
@@ -112,18 +123,18 @@ class VectorSearch(Source):
         spread = float(products.std()) if len(products) else 0.0
         return spread if spread > EQUAL else 0.0
 
-    def _report(self, index: PositionalIndex, known: BoolArray) -> None:
+    def _report(self, index: PositionalIndex) -> None:
         """Log how many vectors have no document, and how many documents no vector; refuse if all are so."""
         docids, lacking = self._searched.docids, np.ones(index.n_documents, dtype=bool)
-        lacking[index.documents([*compress(docids, known.tolist())])] = False
+        lacking[index.documents([*compress(docids, self._known.tolist())])] = False
         without = index.docids_of(np.flatnonzero(lacking)[:1])
         if lacking.all():
             first = ", ".join([*without, *docids[:1]])
             raise ParameterError(f"no document of the index has a vector; compare the docids of both ({first})")
         if self._outside:
-            first = docids[int(np.argmin(known))]
+            first = docids[int(np.argmin(self._known))]
             _log.warning(
-                "the index lacks %d of %d documents with vectors, such as %s", self._outside, len(known), first
+                "the index lacks %d of %d documents with vectors, such as %s", self._outside, len(docids), first
             )
         if without:
             _log.warning("%d of %d documents have no vector, such as %s", lacking.sum(), len(lacking), without[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, get_args
 
@@ -99,10 +99,9 @@ class ManifoldRanker(Stage):
     confidence: Confidence = "scores"
     feedback: QrelsLike | None = None
     relevance_level: int = 1
-    _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent))
+        _ = self._vectors  # checks the index and the vectors
         check_counts(depth=self.depth)
         check_choice("confidence", self.confidence, get_args(Confidence))
         _ = self._feedback  # checks it
@@ -120,6 +119,10 @@ class ManifoldRanker(Stage):
     def _feedback(self) -> Mapping[str, Mapping[str, int]]:
         """The grades of feedback, 0 below the level of relevance."""
         return at_level({} if self.feedback is None else self.feedback, self.relevance_level)
+
+    @cached_property
+    def _vectors(self) -> Vectors:
+        return vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank one query's documents."""
