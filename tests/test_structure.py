@@ -240,6 +240,45 @@ def test_help_loads_nothing_heavy(command, heavy):
     assert not heavy & set(shown.split())
 
 
+FILES = {
+    "a.run": "1 Q0 d1 1 2.0 a\n1 Q0 d2 2 1.0 a\n2 Q0 d3 1 1.5 a\n",
+    "b.run": "1 Q0 d2 1 2.0 b\n1 Q0 d1 2 1.0 b\n2 Q0 d3 1 1.5 b\n",
+    "qrels.txt": "1 0 d1 1\n1 0 d2 0\n2 0 d3 2\n",
+    "train.txt": "1 qid:1 1:0.5 # d1\n0 qid:1 1:0.4 # d2\n2 qid:2 1:0.3 # d3\n",
+    "topics.tsv": "1\tcat\n2\tdog\n",
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate a.run b.run --qrels qrels.txt",
+        "evaluate a.run b.run --qrels train.txt",
+        "pool a.run b.run --depth 2 --out pool.txt",
+        "check a.run --topics topics.tsv",
+    ],
+)
+def test_judging_loads_nothing_that_learns(words, tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    code = (
+        f"import sys; sys.argv = 'greylag {words}'.split(); from greylag.cli import main\n"
+        "try: main()\nexcept SystemExit as end: print(end.code or 0, *sys.modules)"
+    )
+    code, *loaded = python("-c", code, check=True, cwd=tmp_path).stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert not {"numba", "sklearn", "nltk", "greylag.learning"} & set(loaded)
+
+
+def test_comparing_loads_no_pydantic(tmp_path):
+    """In Python; in the shell, Typer does."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    code = "import greylag, sys; greylag.compare({'a': 'a.run', 'b': 'b.run'}, 'qrels.txt'); print(*sys.modules)"
+    loaded = python("-c", code, check=True, cwd=tmp_path).stdout.split()
+    assert not {"pydantic", "numba", "sklearn", "nltk", "typer", "greylag.learning"} & set(loaded)
+
+
 def test_a_short_command_looks_for_no_cycles():
     """Neither while it imports, as 700 new objects would make it do, nor at its end, when all that there is would."""
     code = (

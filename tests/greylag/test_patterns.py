@@ -6,10 +6,9 @@ import time
 import pytest
 
 from greylag.base import errors
-from greylag.evaluation.trec import topics
+from greylag.evaluation.trec import letor, topics
 from greylag.index import analysis, expansion, word_breaks
 from greylag.index.lucene import documents
-from greylag.learning import letor
 
 LENGTH = 100_000
 SECONDS = 2.0  # of CPU time, hundreds of times what is needed; a quadratic pattern takes minutes

@@ -20,11 +20,13 @@ from greylag.evaluation import (
     Test,
     check_form,
     compare,
+    fold_folders,
+    is_feature_file,
     name_with_baselines,
     parse_margin,
+    read_grades,
     within,
 )
-from greylag.learning import fold_folders, is_feature_file, listed_grades, read_features
 
 _log = logging.getLogger("greylag")
 FAILED = 3
@@ -236,7 +238,7 @@ def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, s
         )
     grades = dict[str, dict[str, int]]()
     for file in (file for one, tests in zip(paths, folds, strict=True) for file in tests or [one]):
-        listed = listed_grades(read_features(file))
+        listed = read_grades(file)
         if both := grades.keys() & listed.keys():
             raise FormatError(file, None, f"topic {min(both)!r} is in a --qrels before it, too: give each topic once")
         grades |= listed

@@ -107,6 +107,12 @@ from .scoring.submission import Submission as Submission
 from .scoring.submission import check_submission as check_submission
 from .scoring.submission import known_documents as known_documents
 from .scoring.subtopics import covered_columns as covered_columns
+from .trec.letor import SORT_REMEDY as SORT_REMEDY
+from .trec.letor import fold_folders as fold_folders
+from .trec.letor import grades_by_query as grades_by_query
+from .trec.letor import is_feature_file as is_feature_file
+from .trec.letor import read_feature_rows as read_feature_rows
+from .trec.letor import read_grades as read_grades
 from .trec.qrels import join_qrels as join_qrels
 from .trec.runs import JoinedRuns as JoinedRuns
 from .trec.runs import RunFile as RunFile
@@ -115,7 +121,6 @@ from .trec.runs import open_run as open_run
 from .trec.runs import run_tag as run_tag
 from .trec.runs import strictly_decreasing as strictly_decreasing
 from .trec.runs import tell_empty as tell_empty
-from .trec.scan import MIN_BYTES as MIN_BYTES
 from .trec.scan import scan as scan
 from .trec.scan import scan_features as scan_features
 from .trec.texts import AspectScores as AspectScores

@@ -42,8 +42,6 @@ from .data import spaced as spaced
 from .data import weighted_sum as weighted_sum
 from .letor import bound_columns as bound_columns
 from .letor import check_qids as check_qids
-from .letor import fold_folders as fold_folders
-from .letor import is_feature_file as is_feature_file
 from .letor import read_scores as read_scores
 from .letor import warn_of_order as warn_of_order
 from .model_files import LIGHTGBM as LIGHTGBM

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.base import FloatArray, IntArray, ParameterError
+from greylag.base import MAX_VALUE, FloatArray, IntArray, ParameterError
 
 if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
     from greylag.features import Feature, Origin
 
 Judgements = Mapping[str, Mapping[str, int]]
-MAX_FEATURE = 1e100  # feature, whose square and products are far from overflow
 T = TypeVar("T")
 
 MAX_SEARCHED_QUERIES = 2000
@@ -45,11 +44,11 @@ class RankingData:
             raise ParameterError(
                 f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
             )
-        if not (self.features.min(initial=0.0) >= -MAX_FEATURE and self.features.max(initial=0.0) <= MAX_FEATURE):
-            row, column = np.argwhere(~(np.abs(self.features) <= MAX_FEATURE))[0]
+        if not (self.features.min(initial=0.0) >= -MAX_VALUE and self.features.max(initial=0.0) <= MAX_VALUE):
+            row, column = np.argwhere(~(np.abs(self.features) <= MAX_VALUE))[0]
             raise ParameterError(
                 f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
-                f"features must be finite, and at most {MAX_FEATURE:g} in magnitude"
+                f"features must be finite, and at most {MAX_VALUE:g} in magnitude"
             )
 
     @classmethod

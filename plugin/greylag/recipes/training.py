@@ -25,12 +25,19 @@ from greylag.base import (
     shown,
     visible,
 )
-from greylag.evaluation import Scores, Significance, compare_scores, rerank_by_fold, score_documents, split_folds
+from greylag.evaluation import (
+    Scores,
+    Significance,
+    compare_scores,
+    fold_folders,
+    rerank_by_fold,
+    score_documents,
+    split_folds,
+)
 from greylag.index import PositionalIndex, QueryForm
 from greylag.learning import (
     Judgements,
     concatenated,
-    fold_folders,
     judged_topics,
     listed_grades,
     listed_run,

@@ -1,4 +1,7 @@
-"""Feature files: lossless round trips, and the format of the LETOR collections."""
+"""Feature files: lossless round trips, and the format of the LETOR collections.
+
+Tests `greylag.evaluation.trec.letor`.
+"""
 
 import random
 from itertools import chain
@@ -13,16 +16,16 @@ from sklearn.datasets import load_svmlight_file
 import greylag
 from greylag.base import FormatError, ParameterError, Ranking
 from greylag.base.runtime import files
+from greylag.evaluation.trec import letor
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
-from greylag.learning import letor
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.learning.letor import read_features, read_scores, write_features
+from greylag.learning.letor import FIRST_NAMED_QID, read_features, read_scores, write_features
 from tests.greylag.learning.samples import row_name, row_names
 
-NUMBER = str(letor.FIRST_NAMED_QID + 1)
+NUMBER = str(FIRST_NAMED_QID + 1)
 
 
 @pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
