@@ -55,7 +55,7 @@ class GroupCounts:
 
 @dataclass(frozen=True, eq=False)
 class FeatureCounts:
-    """The counts of q rankings of n documents, m of which are known (see `FeatureExtractor.knows`)."""
+    """The counts of q rankings of n documents; m of these are known (see `FeatureExtractor.knows`)."""
 
     offsets: IntArray  # (q + 1,): the documents of ranking i are offsets[i], ..., offsets[i + 1] - 1
     known: BoolArray  # (n,): the known documents are the m rows of what follows
@@ -74,7 +74,7 @@ class FeatureCounts:
 
     @classmethod
     def join(cls, parts: Sequence[FeatureCounts]) -> FeatureCounts:
-        """Join the counts of all rankings of the blocks, of which there is at least one."""
+        """Join the counts of all rankings of the blocks, at least one."""
         if len(parts) == 1:
             return parts[0]
         starts = offsets([len(part.lengths) for part in parts])
@@ -320,19 +320,19 @@ class FeatureExtractor:
         }
         cliques = [distinct[group.sets, group.match.ordered] for group in groups]
         tables = [
-            CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
-            for group, of_group in zip(groups, cliques, strict=True)
+            CliqueTable(group.match.ordered, group_cliques.terms, group.windows, p.profile)
+            for group, group_cliques in zip(groups, cliques, strict=True)
         ]
         located = self._opened.parts.locate(query.of_query, numbers[rows])
         counted = []
-        for group, of_group, table in zip(groups, cliques, tables, strict=True):
+        for group, group_cliques, table in zip(groups, cliques, tables, strict=True):
             if group.match.expands:  # without positions, as the expansion may have many terms
-                frequencies = self._opened.parts.frequencies(of_group.terms[:, 0], numbers[rows])
+                frequencies = self._opened.parts.frequencies(group_cliques.terms[:, 0], numbers[rows])
                 occurring = term_occurrences(frequencies, len(group.windows))
             else:
                 first, lead = group.match.first, group.match.lead
-                occurring = table.occurrences(located, of_group.rows, first=first, lead=lead)
-            counted.append((of_group, occurring))
+                occurring = table.occurrences(located, group_cliques.rows, first=first, lead=lead)
+            counted.append((group_cliques, occurring))
         return tuple(
             GroupCounts(
                 np.array([0, len(cliques.rows)]), cliques.multiplicity.T, collection, ends,
@@ -357,7 +357,7 @@ class FeatureExtractor:
             cliques[:, columns], absent[:, columns] = clique, weighting.absent_clique(clique)
             documents[:, f], absent_documents[:, f] = document, weighting.absent_document(document)
         # BLAS would sum in an order that depends on the threads.
-        of_cliques = [
+        absent_cliques = [
             np.einsum("kc,cs->ks", counted.multiplicity[:, first:end], absent[first:end])
             for first, end in pairwise(counted.cliques)
         ]
@@ -365,8 +365,8 @@ class FeatureExtractor:
         sets, sources = group.sources
         values = np.empty((len(lengths), len(sets)))
         set_absent(
-            counts.known_offsets, np.array(of_cliques), np.array(totals), absent_documents, sets, sources, n_windows,
-            values,
+            counts.known_offsets, np.array(absent_cliques), np.array(totals), absent_documents, sets, sources,
+            n_windows, values,
         )  # fmt: skip
         add_gains(
             counted.offsets, counted.rows, counted.codes, counted.tf, group.widths, group.codes, counted.multiplicity,

@@ -13,7 +13,7 @@ from greylag.features.feature import Feature, Normalisation, Normalised, split_m
 from greylag.features.spec import FUNCTIONS, FeatureSpec
 
 
-def _name(spelling: str) -> str:
+def _leading_name(spelling: str) -> str:
     """Return the name that a spelling begins with, with its colon if it has one."""
     return spelling[: spelling.find(":") + 1] or spelling
 
@@ -24,14 +24,14 @@ def find_feature(name: str) -> type[Feature]:
     kind: Any = load_entry("feature", name)
     if not (isinstance(kind, type) and issubclass(kind, Feature) and is_dataclass(kind)):
         raise ParameterError(f"feature {name} is {shown(kind)}, not a dataclass that extends greylag.features.Feature")
-    if _name(kind.form).removesuffix(":") != name:
+    if _leading_name(kind.form).removesuffix(":") != name:
         raise ParameterError(f"feature {name} is spelt {kind.form}: it must begin with the name that is registered")
     return kind
 
 
 def _kind(text: str) -> type[Feature]:
     """Return the kind of features that a spelling begins with; `FeatureSpec` if it is not registered."""
-    name = _name(text)
+    name = _leading_name(text)
     known = name.removesuffix(":") in registered("feature")
     if not known and "/" not in text.partition(":")[0]:
         word, kinds = name.removesuffix(":"), registered("feature")
@@ -41,7 +41,7 @@ def _kind(text: str) -> type[Feature]:
         every = f"the kinds are DEPENDENCE/CLIQUES/WEIGHTING, {', '.join(kinds)}"
         raise ParameterError(f"unknown feature {text!r:.100}: {meant}{every}")
     kind = find_feature(name.removesuffix(":")) if known else FeatureSpec
-    return kind if not known or _name(kind.form) == name else FeatureSpec
+    return kind if not known or _leading_name(kind.form) == name else FeatureSpec
 
 
 def parse_feature(text: str) -> Feature:

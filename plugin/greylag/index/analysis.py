@@ -96,8 +96,8 @@ def lower_case(word: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def _terms(chunk: str) -> tuple[str | None, ...]:
     """Return the `tokens` of a piece of text between spaces."""
-    found = [lower_case(_POSSESSIVE.sub("", token)) for token in words(chunk)]
-    return tuple(None if word in STOP_WORDS else stem(word) for word in found)
+    lowered = [lower_case(_POSSESSIVE.sub("", token)) for token in words(chunk)]
+    return tuple(None if word in STOP_WORDS else stem(word) for word in lowered)
 
 
 def written_words(text: str) -> list[str]:

@@ -71,7 +71,7 @@ class ArraySource:
 
     def stamps_in(self, folder: Path) -> Stamps:
         """Return the present sizes and times of the arrays in a folder, by name."""
-        return {name: list(file_stamp(_file(folder, name))) for name in self.dtypes}
+        return {name: list(file_stamp(_array_file(folder, name))) for name in self.dtypes}
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Found:
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
     """Open the arrays of a source by name, its note, the fingerprint of the collection, and the folder."""
-    found = find(source) or make(source)
+    opened = find(source) or make(source)
+    folder, manifest = opened.folder, opened.manifest
     # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
-    arrays = {name: np.asarray(_map(_file(found.folder, name), dtype)) for name, dtype in source.dtypes.items()}
-    tidy(found)
-    manifest = found.manifest
-    return {**arrays, "note": str(manifest.note), "fingerprint": manifest.fingerprint, "folder": found.folder}
+    arrays = {name: np.asarray(_map_array(_array_file(folder, name), dtype)) for name, dtype in source.dtypes.items()}
+    tidy(opened)
+    return {**arrays, "note": str(manifest.note), "fingerprint": manifest.fingerprint, "folder": folder}
 
 
 def find(source: ArraySource) -> Found | None:
@@ -194,27 +194,27 @@ class Writer:
         self.folder, self.dtypes = folder, dtypes
         self._checksums = dict.fromkeys(dtypes, 0)  # of the files without their headers
         for name in dtypes:
-            _file(folder, name).write_bytes(bytes(_HEADER))
+            _array_file(folder, name).write_bytes(bytes(_HEADER))
 
     def append(self, name: str, array: Any) -> None:
         """Append an array to a file."""
         content = np.ascontiguousarray(array, dtype=self.dtypes[name]).view(np.uint8).data
-        with _file(self.folder, name).open("ab") as file:
+        with _array_file(self.folder, name).open("ab") as file:
             file.write(content)
         self._checksums[name] = zlib.crc32(content, self._checksums[name])
 
     def read(self, name: str) -> Any:
         """Read the array that was appended, mapped from its file."""
-        return _map(_file(self.folder, name), self.dtypes[name])
+        return _map_array(_array_file(self.folder, name), self.dtypes[name])
 
     @contextmanager
     def mapped(self, name: str, size: int) -> Iterator[Any]:
         """Make an array of a given size, mapped from its file for writing."""
-        with _file(self.folder, name).open("wb") as file:
+        with _array_file(self.folder, name).open("wb") as file:
             left = _HEADER + size * np.dtype(self.dtypes[name]).itemsize
             while left:  # no holes: if the disk is full, writing through a mapping would kill the process
                 left -= file.write(bytes(min(left, _BLOCK_BYTES)))
-        array = _map(_file(self.folder, name), self.dtypes[name], "r+")
+        array = _map_array(_array_file(self.folder, name), self.dtypes[name], "r+")
         yield array
         self._checksums[name] = zlib.crc32(array.view(np.uint8).data)
         if isinstance(array, np.memmap):
@@ -223,7 +223,7 @@ class Writer:
     def finish(self) -> dict[str, int]:
         """Write the headers, read the files back from the disk, and return their checksums."""
         for name, checksum in self._checksums.items():
-            path = _file(self.folder, name)
+            path = _array_file(self.folder, name)
             shape = (len(self.read(name)),)
             with path.open("r+b") as file:  # with a header other programs can read it; here, types and sizes are known
                 description = {"descr": np.dtype(self.dtypes[name]).str, "fortran_order": False, "shape": shape}
@@ -232,14 +232,14 @@ class Writer:
             sync(path, drop=True)
             if _checksum(path, _HEADER) != checksum:
                 raise CollectionError(f"{path} is not read back as it was written: check the disk")
-        return {name: _checksum(_file(self.folder, name)) for name in self.dtypes}
+        return {name: _checksum(_array_file(self.folder, name)) for name in self.dtypes}
 
 
 class _DamageError(CollectionError):
     """An export is damaged."""
 
 
-def _file(folder: Path, name: str) -> Path:
+def _array_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.npy"
 
 
@@ -271,7 +271,7 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> F
         for name, stamp in sorted(stamps.items(), key=lambda pair: pair[1][1]):
             left -= stamp[1]
             suspect = checksums or left >= 0 or stamp != recorded.stamps[name]
-            if suspect and _checksum(_file(folder, name)) != recorded.checksums[name]:
+            if suspect and _checksum(_array_file(folder, name)) != recorded.checksums[name]:
                 raise _DamageError(f"{folder}: {name}.npy is damaged: its checksum differs")
     except OSError as error:
         name = Path(error.filename or folder).name
@@ -280,11 +280,11 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> F
         raise _DamageError(f"{folder}: {error}") from None
     except (LookupError, TypeError):  # not what this version writes, though its checksum is right
         raise _DamageError(f"{folder}: {_META} is damaged") from None
-    found = Found(folder, replace(recorded, stamps=stamps, files=source.stamps()), recorded)
+    present = replace(recorded, stamps=stamps, files=source.stamps())
     # The source changed or was copied since: its own checksums decide whether it is whole.
-    if found.manifest.files != recorded.files:
+    if present.files != recorded.files:
         source.check()
-    return found
+    return Found(folder, present, recorded)
 
 
 def _is_sound(folder: Path, source: ArraySource) -> bool:
@@ -295,7 +295,7 @@ def _is_sound(folder: Path, source: ArraySource) -> bool:
     return True
 
 
-def _map(path: Path, dtype: str, mode: str = "r") -> Any:
+def _map_array(path: Path, dtype: str, mode: str = "r") -> Any:
     if path.stat().st_size <= _HEADER:
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode=mode, offset=_HEADER)  # type: ignore[call-overload]

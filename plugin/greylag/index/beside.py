@@ -1,4 +1,4 @@
-"""The index of a few texts beside a collection, whose statistics they take."""
+"""The index of a few texts beside a collection: they take its statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> Posit
     shards = [*(part.shard for part in background.parts), shard]
     tables = merge(shards, [*(f"shard {n}" for n, _ in enumerate(background.parts, 1)), "the texts beside it"])
     parts = parts_of(shards, tables.pop("numbers"))
-    words = partial(_words, background, tuple(texts.values()))
+    words = partial(_words_of_both, background, tuple(texts.values()))
     return PositionalIndex(
         **tables, fingerprint="", parts=parts, analyze=background.analyze, read_words=words, background=background
     )
@@ -40,13 +40,13 @@ def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> Posit
 def terms_of_background(index: PositionalIndex, background: PositionalIndex) -> IntArray:
     """Return the numbers in an index of the terms of its background, shape (V,)."""
     numbers = np.empty(background.n_terms, dtype=np.int64)
-    for part, of_background in zip(index.parts, background.parts, strict=False):
+    for part, background_part in zip(index.parts, background.parts, strict=False):
         assert part.numbers is not None
-        numbers[slice(None) if of_background.numbers is None else of_background.numbers] = part.numbers
+        numbers[slice(None) if background_part.numbers is None else background_part.numbers] = part.numbers
     return numbers
 
 
-def _words(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWords | None:
+def _words_of_both(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWords | None:
     """Return the words of both; None if the collection's are not known."""
     if background.words is None:
         return None

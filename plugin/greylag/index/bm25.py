@@ -35,7 +35,8 @@ class PositionalBM25(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
-        index, scores, counts = self.index, np.zeros(self.index.n_documents), self._counts(query.text)
+        index, counts = self.index, self._counts(query.text)
+        scores = np.zeros(index.n_documents)
         terms = np.array([*counts], dtype=np.int64)
         at_once = terms[None] if index.document_frequencies[terms].sum() <= _AT_ONCE else terms[:, None]
         for some in at_once:
@@ -69,7 +70,8 @@ class PositionalBM25(Source):
     def _gains(self, count: int, df: int, tfs: NDArray[Any], documents: IntArray) -> NDArray[np.float32]:
         """Score documents by one term, which the query has `count` times and they `tfs` times."""
         # Every step in the precision that Lucene has there: single for terms, double for the sum, single for the score.
-        weight = np.float32(count) * np.float32(np.log(1 + (self._n - np.float64(df) + 0.5) / (np.float64(df) + 0.5)))
+        n = self._n_with_tokens
+        weight = np.float32(count) * np.float32(np.log(1 + (n - np.float64(df) + 0.5) / (np.float64(df) + 0.5)))
         norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
         gains: NDArray[np.float32] = weight - weight / norms
         return gains
@@ -87,14 +89,15 @@ class PositionalBM25(Source):
         return places
 
     @cached_property
-    def _n(self) -> int:
+    def _n_with_tokens(self) -> int:
         """Number of documents that have a token."""
         return int(np.count_nonzero(self.index.document_lengths))
 
     @cached_property
     def _inverse_norms(self) -> NDArray[np.float32]:
         """1 / (k1 (1 - b + b |D| / avgdl)) of each document, shape (N,)."""
-        k1, b, one = np.float32(self.k1), np.float32(self.b), np.float32(1)
+        k1, b = np.float32(self.k1), np.float32(self.b)
+        one = np.float32(1)
         # Lucene keeps a length in a byte; with exact lengths, scores would differ from its own.
         lengths = stored_lengths(np.asarray(self.index.document_lengths, dtype=np.int64)).astype(np.float32)
         with np.errstate(divide="ignore"):

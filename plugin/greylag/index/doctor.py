@@ -34,18 +34,18 @@ class Check(NamedTuple):
 
 def diagnose(index: _Paths | None = None) -> tuple[Check, ...]:
     """Check Java, Pyserini, the JVM and, optionally, an index or the shards of a collection."""
-    checks = [_check("Java", _java, INSTALL_JAVA), _check("Pyserini", lambda: str(anserini_jar()), INSTALL_PYSERINI)]
+    checks = [_probe("Java", _java, INSTALL_JAVA), _probe("Pyserini", lambda: str(anserini_jar()), INSTALL_PYSERINI)]
     later: list[tuple[str, Callable[[], str], str]] = [("JVM", _jvm, INSTALL_PYSERINI)]
     if index is not None:
         later.append(("index", partial(_index, index), POSITIONS_REMEDY))
         later.append(("export", partial(_export, index), "delete it; it is made again"))
     for probe in later:
         if all(check.ok for check in checks):  # without Java, all others would fail for the same reason
-            checks.append(_check(*probe))
+            checks.append(_probe(*probe))
     return tuple(checks)
 
 
-def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
+def _probe(name: str, probe: Callable[[], str], remedy: str) -> Check:
     """Run a probe, which fails by raising a `GreylagError`; the line does not repeat the remedy."""
     try:
         return Check(name, True, probe(), "")

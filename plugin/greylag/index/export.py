@@ -99,7 +99,7 @@ def _source(
 def _write(source: LuceneIndex, writer: Writer) -> None:
     _write_docids(source, writer)
     _write_postings(source, writer)
-    _check(source, writer)
+    _check_totals(source, writer)
     _write_forward(writer)
 
 
@@ -162,7 +162,7 @@ def _write_forward(writer: Writer) -> None:
         transpose(*postings, forward_offsets, forward)
 
 
-def _check(source: LuceneIndex, writer: Writer) -> None:
+def _check_totals(source: LuceneIndex, writer: Writer) -> None:
     """Compare what was written with the totals that Lucene keeps."""
     statistics = source.statistics()
     exported = {

@@ -60,8 +60,8 @@ def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int,
     tfs = np.diff(np.append(starts, len(terms))).astype(np.int32)
     postings_offsets = offsets(np.bincount(terms[starts], minlength=n_terms))
     stream, block_places = encode_positions(0, 0, tfs, positions[order].astype(np.int32))
-    of_document = np.argsort(documents[starts], kind="stable")  # entries, ascending by term within a document
-    entry_terms, entry_tfs = terms[starts][of_document].astype(np.int64), tfs[of_document]
+    by_document = np.argsort(documents[starts], kind="stable")  # entries, ascending by term within a document
+    entry_terms, entry_tfs = terms[starts][by_document].astype(np.int64), tfs[by_document]
     entries = offsets(np.bincount(documents[starts], minlength=n_documents))
     # Entries store differences, which begin anew in each document.
     steps = np.diff(entry_terms, prepend=0)

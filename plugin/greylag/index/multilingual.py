@@ -74,32 +74,32 @@ def _stems(language: str, text: str) -> list[str]:
 @lru_cache(maxsize=1 << 16)
 def _stems_of(language: str, chunk: str) -> tuple[str, ...]:
     """Return the stems of a piece of text between white space."""
-    found: Iterable[str] = map(lower_case, words(chunk))
+    folded: Iterable[str] = map(lower_case, words(chunk))
     if language in _ELISION:
-        found = (_ELISION[language].sub("", word) for word in found)
+        folded = (_ELISION[language].sub("", word) for word in folded)
     if language not in _SNOWBALL:
-        return tuple(found)
+        return tuple(folded)
     if language == "ro":
-        found = (word.translate(_CEDILLAS) for word in found)
+        folded = (word.translate(_CEDILLAS) for word in folded)
     # A stemmer for each word: NLTK's Arabic one keeps a word's state, which other threads would change.
     stemmer = getattr(nltk_module("nltk.stem.snowball"), f"{NAMES[language]}Stemmer")
-    return tuple(str(stemmer().stem(word)) or word for word in found)
+    return tuple(str(stemmer().stem(word)) or word for word in folded)
 
 
 def _bigrams(text: str) -> list[str | None]:
     """Analyse `text` as Lucene's CJKAnalyzer: overlapping bigrams of ideographs, kana and hangul, other words whole."""
-    found: list[str | None] = []
-    for word, joined in _runs(text):
+    terms: list[str | None] = []
+    for word, joined in _joined_runs(text):
         # A single character is a term of its own, as there is no pair.
         if joined and len(word) > 1:
-            found += [word[n : n + 2] for n in range(len(word) - 1)]
+            terms += [word[n : n + 2] for n in range(len(word) - 1)]
         else:
-            found.append(None if word in _CJK_STOP_WORDS else word)
-    return found
+            terms.append(None if word in _CJK_STOP_WORDS else word)
+    return terms
 
 
 @cache
-def _joined() -> Any:
+def _joined_letters() -> Any:
     """Match words of the types that Lucene's CJKBigramFilter joins."""
     import regex  # slow to import
 
@@ -107,12 +107,12 @@ def _joined() -> Any:
     return regex.compile(rf"(?:{letter}[{MARKS}]*+)++", regex.V1)
 
 
-def _runs(text: str) -> Iterator[tuple[str, bool]]:
+def _joined_runs(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of `text` in lower case; ideographs, kana and hangul are joined where they touch."""
     run, end = "", 0
     for word in words(text):
         start = text.index(word, end)
-        joined = _joined().fullmatch(word) is not None
+        joined = _joined_letters().fullmatch(word) is not None
         if run and (start > end or not joined):
             yield run, True
             run = ""

@@ -178,12 +178,12 @@ class Parts(tuple[Part, ...]):
         ]
         # Parts hold ascending ranges of documents, so that their columns follow one another.
         postings = np.concatenate(shifted, axis=1)
-        of_terms, having = np.nonzero(postings >= 0)
+        term_rows, having = np.nonzero(postings >= 0)
         return Located(
             postings=postings,
             sole=np.concatenate([shard.sole for shard in located], axis=1),
             having=having,
-            offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
+            offsets=offsets(np.bincount(term_rows, minlength=len(terms))),
             starts=offsets(np.concatenate([np.diff(shard.starts) for shard in located])),
             positions=np.concatenate([shard.positions for shard in located]),
         )
@@ -193,14 +193,14 @@ class Parts(tuple[Part, ...]):
 
         The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
         """
-        self._check(documents)
+        self._check_documents(documents)
         if len(self) == 1:
             return self[0].shard.entries(documents)
         rows, counts, terms, tfs = [], [], [], []
         for part in self:
-            of_part = np.flatnonzero(part.has(documents))
-            starts, numbers, tf = part.shard.entries(documents[of_part] - part.first)
-            rows.append(of_part)
+            own_rows = np.flatnonzero(part.has(documents))
+            starts, numbers, tf = part.shard.entries(documents[own_rows] - part.first)
+            rows.append(own_rows)
             counts.append(np.diff(starts))
             terms.append(numbers if part.numbers is None else part.numbers[numbers])
             tfs.append(tf)
@@ -215,26 +215,26 @@ class Parts(tuple[Part, ...]):
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
         """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
-        self._check(documents)
+        self._check_documents(documents)
         if len(self) == 1:
             return self[0].shard.frequencies(terms, documents)
         out = np.zeros((len(terms), len(documents)), dtype=np.int32)
         for part in self:
-            shard_terms, of_part = part.shard_terms(terms), part.has(documents)
-            known = shard_terms >= 0
-            out[np.ix_(known, of_part)] = part.shard.frequencies(shard_terms[known], documents[of_part] - part.first)
+            shard_terms, own_columns = part.shard_terms(terms), part.has(documents)
+            known, own_documents = shard_terms >= 0, documents[own_columns] - part.first
+            out[np.ix_(known, own_columns)] = part.shard.frequencies(shard_terms[known], own_documents)
         return out
 
     def postings(self, terms: IntArray) -> list[tuple[IntArray, IntArray]]:
         """Return the documents with each term, in ascending order, and its tf in each, both of shape (df,)."""
-        of_parts = [part.shard.postings(part.shard_terms(terms)) for part in self]
+        by_part = [part.shard.postings(part.shard_terms(terms)) for part in self]
         out = []
-        for of_term in zip(*of_parts, strict=True):
-            documents = [own + part.first for part, (own, _) in zip(self, of_term, strict=True)]
-            out.append((np.concatenate(documents), np.concatenate([tfs for _, tfs in of_term])))
+        for blocks in zip(*by_part, strict=True):
+            documents = [own + part.first for part, (own, _) in zip(self, blocks, strict=True)]
+            out.append((np.concatenate(documents), np.concatenate([tfs for _, tfs in blocks])))
         return out
 
-    def _check(self, documents: IntArray) -> None:
+    def _check_documents(self, documents: IntArray) -> None:
         """Raise `ParameterError` if a document number is beyond the last one."""
         n_documents = self[-1].first + self[-1].shard.n_documents
         if (greatest := documents.max(initial=UNKNOWN)) >= n_documents:

@@ -168,8 +168,8 @@ def encode_pairs(numbers: IntArray, tfs: Int32Array) -> tuple[Bytes, IntArray]:
 def encode_positions(first: int, offset: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
     """Encode the positions of postings; return the offset of each block of `BLOCK_POSTINGS`.
 
-    `first` and `offset` are the number of the first posting and its offset in the whole stream, of which this is a
-    piece. `positions` ascend within a posting; their number is the sum of `tfs`.
+    `first` and `offset` are the number of the first posting and its offset in the whole stream; this is a piece of it.
+    `positions` ascend within a posting; their number is the sum of `tfs`.
     """
     several = tfs > 1
     begins, places = offsets_of(tfs), offsets_of(tfs + several)
@@ -234,7 +234,7 @@ def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int
 
 @_jit_inline
 def _read_positions(stream: Bytes, offset: int, value: int, positions: Int32Array, first: int, end: int) -> int:
-    """Write the positions of a posting, the first of which is `value`, and return the offset after them."""
+    """Write the positions of a posting, `value` first, and return the offset after them."""
     positions[first] = value
     for i in range(first + 1, end):
         difference, offset = _read(stream, offset)

@@ -167,11 +167,11 @@ class Tables:
 
     def docids_of(self, documents: IntArray) -> list[str]:
         """Return the docids of documents with these numbers."""
-        return _texts(self.docids, self.docid_offsets, documents)
+        return _decode_texts(self.docids, self.docid_offsets, documents)
 
     def terms_of(self, numbers: IntArray | Int32Array) -> list[str]:
         """Return the terms with these numbers."""
-        return _texts(self.terms, self.term_offsets, numbers)
+        return _decode_texts(self.terms, self.term_offsets, numbers)
 
     def find_docids(self, docids: Sequence[bytes]) -> IntArray:
         """Find the numbers of docids in UTF-8, -1 for one that the collection lacks."""
@@ -184,7 +184,7 @@ class Tables:
         return numbers
 
 
-def _texts(text: Bytes, starts: IntArray, numbers: IntArray | Int32Array) -> list[str]:
+def _decode_texts(text: Bytes, starts: IntArray, numbers: IntArray | Int32Array) -> list[str]:
     first, sizes = starts[numbers], starts[numbers + 1] - starts[numbers]
     if ((first < 0) | (sizes < 0) | (first + sizes > len(text))).any():
         raise CollectionError(DAMAGE_ERROR)

@@ -86,13 +86,13 @@ class Words:
         if unit == "words":
             return _sums_of(weights, _units_of(len(self.document_frequencies), bounds, self.words, numbers))
         # Documents of one query share most of their words, so that the n-grams of each different word are read once.
-        different, of_entries = numbered(len(self.gram_offsets) - 1, bounds, size, self.words)
-        of_word = _ranges_of(self.gram_offsets, self.grams, different)[0]
-        of_words = _units_of(len(self.gram_hashes), of_word, self.grams, numbers)
+        different, word_of_entry = numbered(len(self.gram_offsets) - 1, bounds, size, self.words)
+        gram_bounds = _ranges_of(self.gram_offsets, self.grams, different)[0]
+        word_units = _units_of(len(self.gram_hashes), gram_bounds, self.grams, numbers)
         # A document has an n-gram if any of its words has it.
-        of_documents = np.zeros((len(documents), of_words.shape[1]), np.uint64)
-        _join_units(bounds, of_entries, of_words, of_documents)
-        return _sums_of(weights, of_documents)
+        document_units = np.zeros((len(documents), word_units.shape[1]), np.uint64)
+        _join_units(bounds, word_of_entry, word_units, document_units)
+        return _sums_of(weights, document_units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +136,8 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("terms", text)
     append("term_offsets", starts)
     append("term_order", np.array(sorted(range(len(encoded)), key=encoded.__getitem__), dtype=np.int32))
-    gram_offsets, of_words = hash_grams(text, starts)
-    hashes, numbers_of_grams = np.unique(of_words, return_inverse=True)
+    gram_offsets, gram_hashes = hash_grams(text, starts)
+    hashes, numbers_of_grams = np.unique(gram_hashes, return_inverse=True)
     grams = numbers_of_grams.astype(np.int32)
     entries = read("document_offsets"), read("words")
     append("document_frequencies", np.bincount(entries[1], minlength=len(encoded)))
@@ -249,14 +249,14 @@ def _mark_units(
 
 
 @_jit
-def _join_units(bounds: IntArray, of_entries: Int32Array, of_words: Bits, of_documents: Bits) -> None:
+def _join_units(bounds: IntArray, word_of_entry: Int32Array, word_units: Bits, document_units: Bits) -> None:
     """Set the bits of a document that any of its words has."""
     entry = 0
     for i in range(bounds.shape[1]):
         for _ in range(bounds[0, i], bounds[1, i]):
-            word = np.uint64(of_entries[entry])
-            for block in range(of_words.shape[1]):
-                of_documents[i, block] |= of_words[word, block]
+            word = np.uint64(word_of_entry[entry])
+            for block in range(word_units.shape[1]):
+                document_units[i, block] |= word_units[word, block]
             entry += 1
 
 

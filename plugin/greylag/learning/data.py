@@ -190,7 +190,7 @@ def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
 
 
 def spaced(items: Sequence[T], limit: int) -> list[T]:
-    """Select at most so many of the items, at equal distances."""
+    """Select at most `limit` of the items, at equal distances."""
     places = np.linspace(0, len(items) - 1, min(limit, len(items))).round().astype(int)
     return [items[place] for place in places]
 

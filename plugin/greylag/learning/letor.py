@@ -230,7 +230,7 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
         raise FormatError(path, None, f"has {len(qids)} qids for {len(docids)} docids: write it with greylag features")
     pairs = [*zip(qids.tolist(), docids.tolist(), strict=True)]
     # A query that comes back would replace its documents: the sum tells.
-    found = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
-    if sum(map(len, found.values())) != len(pairs):
+    by_query = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
+    if sum(map(len, by_query.values())) != len(pairs):
         raise FormatError(path, None, f"the documents of a query are not contiguous; {SORT_REMEDY}")
-    return found
+    return by_query

@@ -84,7 +84,7 @@ class Explanation(Printed):
     features: tuple[FeatureShare, ...]
 
     def _table(self) -> Table:
-        rows = [(one.name, one.contribution, one.weight, one.value) for one in largest(self.features)]
+        rows = [(share.name, share.contribution, share.weight, share.value) for share in largest(self.features)]
         caption = f"document {self.docid} for query {self.qid}, score {self.score:.4f}"
         return Table(caption, ("feature", "contribution", "weight", "value"), rows)
 
@@ -155,10 +155,10 @@ def explain_documents(
         shares, row = [], ranking.docids.index(docid)
         for feature, weight in zip(model.features, model.weights, strict=True):
             if isinstance(feature, Trees):
-                shares += _of_trees(feature, weight, index, ranking, row)
+                shares += _tree_shares(feature, weight, index, ranking, row)
                 continue
             if index is not None and query is not None and isinstance(feature, FeatureSpec):
-                cliques = _cliques(feature, weight, model, index, query, document)
+                cliques = _clique_shares(feature, weight, model, index, query, document)
                 value = float(sum(clique.multiplicity * clique.value for clique in cliques))
             else:
                 cliques, value = (), float(values[row, others.index(feature)])
@@ -170,7 +170,7 @@ def explain_documents(
     return explanations
 
 
-def _of_trees(
+def _tree_shares(
     trees: Trees, weight: float, index: PositionalIndex | None, ranking: Ranking, row: int
 ) -> list[FeatureShare]:
     """Find the contributions of the features that trees split by, and of the trees' mean in training."""
@@ -202,7 +202,7 @@ def _translated(
     return tuple(shares)
 
 
-def _cliques(
+def _clique_shares(
     feature: FeatureSpec, weight: float, model: RankingModel, index: PositionalIndex, query: QueryTerms, document: int
 ) -> tuple[CliqueShare, ...]:
     ordered, sets = feature.window.order != "U", ((feature.dependence, feature.cliques),)
@@ -216,16 +216,16 @@ def _cliques(
     # A code is the least width that matches; below 0, it is -1 less the row of counts, as terms occur several times.
     tf[occurring] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index, feature.lead), model.parameters)
-    of_cliques = weighting.clique(cf, df)
+    clique_values = weighting.clique(cf, df)
     lengths = index.document_lengths[document : document + 1]
-    of_document = weighting.document(lengths if feature.lead is None else np.minimum(lengths, feature.lead))
-    absent = weighting.absent_clique(of_cliques) + weighting.absent_document(of_document)
+    document_value = weighting.document(lengths if feature.lead is None else np.minimum(lengths, feature.lead))
+    absent = weighting.absent_clique(clique_values) + weighting.absent_document(document_value)
     known = vocabulary[vocabulary >= 0]
     names, shares = dict(zip(known.tolist(), index.terms_of(known), strict=True)), []
     for c in range(len(terms)):
         value = float(absent[c])
         if tf[c]:
-            value += gain(weighting.code, tf[c], of_cliques[c], of_document[0])
+            value += gain(weighting.code, tf[c], clique_values[c], document_value[0])
         words = tuple(names.get(term) for term in terms[c].tolist() if term != FILLER)
         times = float(multiplicity[c, 0])
         shares.append(CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value))

@@ -25,13 +25,13 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
     for share in largest(explanation.features):
         weight = share.weight or 0.0
         cliques: list[_Clique] = [
-            (_name(c), (c.contribution,), (weight * c.multiplicity, c.value, c.tf, c.cf, c.df), c.tf > 0)
+            (_clique_name(c), (c.contribution,), (weight * c.multiplicity, c.value, c.tf, c.cf, c.df), c.tf > 0)
             for c in largest(share.cliques)
         ]
         parts.append((share.name, (share.contribution,), (share.weight, share.value), cliques))
     header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
     caption = f"Query {explanation.qid}, document {explanation.docid}"
-    return Table(caption, header, _rows(parts, (explanation.score,), len(header), top), SCORE_DECIMALS)
+    return Table(caption, header, _table_rows(parts, (explanation.score,), len(header), top), SCORE_DECIMALS)
 
 
 def comparison_of_documents(above: Explanation, below: Explanation, top: int | None = None) -> Table:
@@ -44,16 +44,16 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     parts: list[_Part] = []
     for share, other in paired(above.features, below.features):
         cliques: list[_Clique] = [
-            (_name(a), (a.contribution, b.contribution), (a.tf, b.tf), a.tf > 0 or b.tf > 0)
+            (_clique_name(a), (a.contribution, b.contribution), (a.tf, b.tf), a.tf > 0 or b.tf > 0)
             for a, b in paired(share.cliques, other.cliques)
         ]
         parts.append((share.name, (share.contribution, other.contribution), (), cliques))
     header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
     caption = f"Query {above.qid}, document {above.docid} against {below.docid}"
-    return Table(caption, header, _rows(parts, (above.score, below.score), len(header), top), SCORE_DECIMALS)
+    return Table(caption, header, _table_rows(parts, (above.score, below.score), len(header), top), SCORE_DECIMALS)
 
 
-def _rows(parts: Sequence[_Part], score: tuple[float, ...], width: int, top: int | None) -> list[Row]:
+def _table_rows(parts: Sequence[_Part], score: tuple[float, ...], width: int, top: int | None) -> list[Row]:
     """List features with their cliques; with `top`, sum up other features, and cliques without occurrences."""
     rows: list[Row] = []
 
@@ -63,15 +63,15 @@ def _rows(parts: Sequence[_Part], score: tuple[float, ...], width: int, top: int
 
     for name, terms, others, cliques in parts[:top]:
         add(name, terms, others)
-        absent = [of_clique for _, of_clique, _, occurs in cliques if top is not None and not occurs]
-        for clique, of_clique, counts, occurs in cliques:
+        absent = [clique_terms for _, clique_terms, _, occurs in cliques if top is not None and not occurs]
+        for clique, clique_terms, counts, occurs in cliques:
             # Of two documents, cliques that contribute the same to both say nothing.
-            if (occurs or top is None) and len({*of_clique}) == len(of_clique):
-                add(f"  {clique}", of_clique, counts)
+            if (occurs or top is None) and len({*clique_terms}) == len(clique_terms):
+                add(f"  {clique}", clique_terms, counts)
         if absent:
-            add(f"  {_count(len(absent), 'clique')} without occurrences", [*map(sum, zip(*absent, strict=True))])
+            add(f"  {_counted(len(absent), 'clique')} without occurrences", [*map(sum, zip(*absent, strict=True))])
     if top is not None and (rest := [terms for _, terms, *_ in parts[top:]]):
-        add(_count(len(rest), "more feature"), [*map(sum, zip(*rest, strict=True))])
+        add(_counted(len(rest), "more feature"), [*map(sum, zip(*rest, strict=True))])
     add("score", score)
     return rows
 
@@ -88,7 +88,7 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
     caption = "Contributions of features to the score"
     if against is not None:
         pairs = zip(explanation.features, against.features, strict=True)
-        parts = [(str(one.feature), one.contribution - other.contribution) for one, other in pairs]
+        parts = [(str(share.feature), share.contribution - other.contribution) for share, other in pairs]
         difference, unit = explanation.score - against.score, "difference"
         caption = "Differences of the features' contributions"
         relation = "above" if difference > 0 else "below" if difference < 0 else "beside"
@@ -107,7 +107,7 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
     return content
 
 
-def _name(clique: CliqueShare) -> str:
+def _clique_name(clique: CliqueShare) -> str:
     """Name the clique's terms, and how often the query has it if that is not once."""
     times = clique.multiplicity
     if times == 1:
@@ -115,5 +115,5 @@ def _name(clique: CliqueShare) -> str:
     return f"{clique.name} ({times:.0f} times)" if times == int(times) else f"{clique.name} (probability {times:.4g})"
 
 
-def _count(number: int, noun: str) -> str:
+def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

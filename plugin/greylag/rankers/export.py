@@ -225,10 +225,10 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Tr
         features.append({"name": term.name, "params": params, "template_language": "mustache", "template": template})
     # The score is that of the query that is rescored, so that its weight is the query's, and not one of the model.
     weights = {term.name: term.weight for term in terms if not isinstance(term.feature, Score)}
-    of_score = sum(term.weight for term in terms if isinstance(term.feature, Score))
+    score_weight = sum(term.weight for term in terms if isinstance(term.feature, Score))
     rescore = {
         "rescore_query": {"sltr": {"params": {"keywords": "QUERY"}, "model": NAME}},
-        "query_weight": of_score,
+        "query_weight": score_weight,
         "rescore_query_weight": 1.0,
     }
     definition: dict[str, Any] = {"type": "model/linear", "definition": weights}

@@ -1,4 +1,4 @@
-"""TREC files: topics, relevance judgements and runs.
+"""Files of the field: topics, relevance judgements, runs, and the feature files of LETOR.
 
 Readers are strict: anything that two programs could interpret differently is refused with an error
 ``path:line: reason`` that says what to do. ``lenient=True`` (``--lenient`` on the command line) repairs what can be

@@ -127,8 +127,8 @@ def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block
     if not before and len(text) < MIN_BYTES:
         return None
     size = partial(_check_size, path, rows)
-    found = scan_features(text, MAX_NUMBER, MAX_VALUE, size)
-    return found and _Block({} if rows else _parse_block(path, text[: found[0]], before, 0).names, *found[1:])
+    scanned = scan_features(text, MAX_NUMBER, MAX_VALUE, size)
+    return scanned and _Block({} if rows else _parse_block(path, text[: scanned[0]], before, 0).names, *scanned[1:])
 
 
 def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block:
@@ -137,14 +137,14 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
     for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), before + 1):
         is_head = not rows and not rows_of_block
         if line.startswith(b"#") or not line.strip():
-            header |= _names(path, number, line[1:].split()) if is_head else {}
+            header |= _feature_names(path, number, line[1:].split()) if is_head else {}
             continue
         match = _LINE.fullmatch(line)
         # The pattern takes a carriage return for a space, and with it two lines for one.
         if not match or b"\r" in line:
             raise FormatError(path, number, _fault(line))
         grade, qid, cells, comment = match.groups(b"")
-        names |= header | _names(path, number, comment.split()[1:]) if is_head else {}
+        names |= header | _feature_names(path, number, comment.split()[1:]) if is_head else {}
         words = comment.split(None, 3)
         words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
         if len(words) > 1 and words[1].startswith(b"qid=") and qid.isdigit():
@@ -188,7 +188,7 @@ def _fault(line: bytes) -> str:
     return f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {' '.join(words):.60}"
 
 
-def _names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:
+def _feature_names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:
     """Return the names of features among the words of a comment."""
     matches = [_NAME.fullmatch(word) for word in words]
     names = {int(match[1][:12]): match[2].decode() for match in matches if match}
@@ -237,9 +237,9 @@ def _name_documents(path: str | Path, docids: list[str], features: FloatArray, s
     lacking = np.flatnonzero([not docid for docid in docids])
     digests = digest_rows(features if len(lacking) == len(docids) else features[lacking], start)
     names, shared = name_rows(digests, np.searchsorted(offsets, lacking, side="right"))
-    for one, other in shared:
-        if not np.array_equal(features[lacking[one]], features[lacking[other]]):
-            reason = f"{names[one]} stands for two documents of a query: write docids, as in 0 qid:1 1:0.5 # DOCID"
+    for first, second in shared:
+        if not np.array_equal(features[lacking[first]], features[lacking[second]]):
+            reason = f"{names[first]} stands for two documents of a query: write docids, as in 0 qid:1 1:0.5 # DOCID"
             raise FormatError(path, None, reason)
     for row, name in zip(lacking.tolist(), names, strict=True):
         docids[row] = name

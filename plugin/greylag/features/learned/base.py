@@ -58,17 +58,17 @@ class LearnedFeature(Evidence):
 
 def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
     """Return the learned features among these and what they combine, by name; inner ones come first."""
-    found: dict[str, LearnedFeature] = {}
+    by_name: dict[str, LearnedFeature] = {}
     for feature in features:
         base = feature.base
         if isinstance(base, LearnedFeature):
             # Inner ones first, so that a reader of the file knows the parts of what it makes.
-            found |= {**learned_features(base.parts()), str(base): base}
-    return found
+            by_name |= {**learned_features(base.parts()), str(base): base}
+    return by_name
 
 
 def read_learned(content: Mapping[str, Any], kinds: Iterable[type[LearnedFeature]]) -> Callable[[str], Feature]:
-    """Return a parser of features, some of which are the learned ones of a model's file."""
+    """Return a parser of features that knows the learned ones of a model's file."""
     known: dict[str, Feature] = {}
 
     def parse(text: str) -> Feature:

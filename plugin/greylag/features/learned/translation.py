@@ -55,7 +55,7 @@ class Translation(LearnedFeature):
     table: Mapping[str, Mapping[str, float]]  # T(t|w), by t and w
 
     def __post_init__(self) -> None:
-        shares = [share for of_one in self.table.values() for share in of_one.values()]
+        shares = [share for translations in self.table.values() for share in translations.values()]
         if not (0 < self.mu < np.inf and 0 <= self.own <= 1 and all(0 <= share <= 1 for share in shares)):
             raise ModelError("the table of translations is damaged: train the model again")
 
@@ -80,8 +80,8 @@ class Translation(LearnedFeature):
 
         targets = index.term_numbers(list(self.table)).tolist()
         rows = {
-            target: (index.term_numbers(list(of_one)), np.array(list(of_one.values())))
-            for target, of_one in zip(targets, self.table.values(), strict=True)
+            target: (index.term_numbers(list(translations)), np.array(list(translations.values())))
+            for target, translations in zip(targets, self.table.values(), strict=True)
         }
         translated = np.zeros(index.n_terms, dtype=np.bool_)
         for words, _ in rows.values():
@@ -89,12 +89,12 @@ class Translation(LearnedFeature):
 
         def translate(query: str, documents: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
             terms, times = np.unique(index.query_terms(query), return_counts=True)
-            found = [(row, *rows[term]) for row, term in enumerate(terms.tolist()) if term in rows and term >= 0]
+            translatable = [(row, *rows[term]) for row, term in enumerate(terms.tolist()) if term in rows and term >= 0]
             known = np.flatnonzero(terms >= 0)
-            at = np.concatenate([known, *(np.full(len(words), row) for row, words, _ in found)])
-            words = np.concatenate([terms[known], *(words for _, words, _ in found)])
+            at = np.concatenate([known, *(np.full(len(words), row) for row, words, _ in translatable)])
+            words = np.concatenate([terms[known], *(words for _, words, _ in translatable)])
             itself = np.where(translated[terms[known]], self.own, 1.0)
-            shares = np.concatenate([itself, *((1 - self.own) * share for *_, share in found)])
+            shares = np.concatenate([itself, *((1 - self.own) * share for *_, share in translatable)])
             at, words, shares = at[words >= 0], words[words >= 0], shares[words >= 0]
             vocabulary, columns = np.unique(words, return_inverse=True)
             # The index reads ascending documents; a sparse product, as a term has few translations.
@@ -148,12 +148,12 @@ def learn_translation(
     least: float = MIN_PROBABILITY,
 ) -> Translation:
     """Learn a table from the queries of `rankings` and their relevant documents; shares below `least` are dropped."""
-    pairs = [(one.query, _most_relevant(qrels[one.qid])) for one in rankings]
-    found = estimate(index, pairs, mu=mu, own=own)
+    pairs = [(ranking.query, _most_relevant(qrels[ranking.qid])) for ranking in rankings]
+    learned = estimate(index, pairs, mu=mu, own=own)
     table: dict[str, dict[str, float]] = {}
-    kept = found.shares >= least
-    terms, words = (index.terms_of(numbers[kept]) for numbers in (found.terms, found.words))
-    for term, word, share in zip(terms, words, found.shares[kept].tolist(), strict=True):
+    kept = learned.shares >= least
+    terms, words = (index.terms_of(numbers[kept]) for numbers in (learned.terms, learned.words))
+    for term, word, share in zip(terms, words, learned.shares[kept].tolist(), strict=True):
         table.setdefault(term, {})[word] = share
     return Translation(mu, own, table)
 
@@ -179,8 +179,8 @@ def estimate(
         raise ParameterError(f"own is {own}; it must be in [0, 1]")
     queries = _queries(index, pairs, mu, own)
     ends = np.cumsum([0, *(query.cells.size for query in queries)])
-    of_queries = [np.empty(0, np.int64), *(query.cells.ravel() for query in queries)]
-    keys, cells = np.unique(np.concatenate(of_queries), return_inverse=True)
+    query_cells = [np.empty(0, np.int64), *(query.cells.ravel() for query in queries)]
+    keys, cells = np.unique(np.concatenate(query_cells), return_inverse=True)
     terms, words = np.divmod(keys, max(1, index.n_terms))
     _, by_word = np.unique(words, return_inverse=True)
     shares = 1.0 / np.bincount(by_word)[by_word]
@@ -204,7 +204,7 @@ def estimate(
 def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], mu: float, own: float) -> list[_Query]:
     """Return the queries that have a term and a relevant document in the index."""
     weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=mu))
-    found, occurs = [], np.zeros(index.n_terms, dtype=np.int64)
+    usable, occurs = [], np.zeros(index.n_terms, dtype=np.int64)
     for text, docids in pairs:
         terms, times = np.unique(index.query_terms(text), return_counts=True)
         terms, times = terms[terms >= 0], times[terms >= 0]
@@ -213,10 +213,10 @@ def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]],
         if len(terms) and tf.shape[0]:
             words = np.unique(tf.indices).astype(np.int64)
             occurs[words] += 1
-            found.append((terms, times / tf.shape[0], words, tf))
+            usable.append((terms, times / tf.shape[0], words, tf))
     queries = []
     # A word of a single query would be translated into whatever that query says.
-    for terms, times, all_words, tf in found:
+    for terms, times, all_words, tf in usable:
         words = all_words[occurs[all_words] >= MIN_QUERIES]
         background = weighting.clique(*term_counts(index, terms))
         fixed = np.where(occurs[terms] >= MIN_QUERIES, own, 1.0) * tf[:, terms].toarray() + background

@@ -238,7 +238,7 @@ def lightgbm() -> Any:
 
 
 def _nodes(tree: Mapping[str, str], first: int, gains: FloatArray) -> dict[str, Any]:
-    """Read the nodes of a tree of LightGBM's text, the first of which has this number; adds to the features' gains."""
+    """Read the nodes of a tree of LightGBM's text, numbered from `first`; adds to the features' gains."""
 
     def read(name: str, kind: type) -> Any:
         return np.array(tree[name].split() if leaves > 1 or name == "leaf_value" else [], dtype=kind)

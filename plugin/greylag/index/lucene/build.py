@@ -239,7 +239,7 @@ def _run_indexer(
     docs: Path, files: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool
 ) -> dict[str, int]:
     """Run Anserini's indexer; return its counters."""
-    with _quiet() as printed:
+    with _capture_errors() as printed:
         try:
             indexer = _indexer(files, index, collection, threads, language, texts=texts)
             work = method("io.anserini.index.IndexCollection", "run", "void")
@@ -296,7 +296,7 @@ def _set_level(level: Any) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[Callable[[], str]]:
+def _capture_errors() -> Iterator[Callable[[], str]]:
     """Switch log4j off, and capture Java's standard error; yields a function that returns the text so far."""
 
     @calls_java

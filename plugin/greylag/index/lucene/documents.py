@@ -160,10 +160,10 @@ def _without_elements(text: str) -> str:
     outside, at = list[str](), 0
     for match in _ELEMENT.finditer(text):
         if match.start() >= at:  # else inside of an element
-            of_name = ends.get((match[1] or "").lower(), [])
-            following = bisect_left(of_name, (match.end(), 0))
+            ends_of_name = ends.get((match[1] or "").lower(), [])
+            following = bisect_left(ends_of_name, (match.end(), 0))
             outside.append(text[at : match.start()])
-            at = of_name[following][1] if following < len(of_name) else match.end()
+            at = ends_of_name[following][1] if following < len(ends_of_name) else match.end()
     return " ".join([*outside, text[at:]])
 
 
@@ -207,7 +207,7 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive, of which tarfile reads long names and other attributes into memory."""
+    """A member of an archive: tarfile reads its long names and other attributes into memory."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         """Read the member after its header; in every version of tarfile, this method is for subclasses."""
@@ -266,7 +266,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
     """Yield the rows of a table by the names of its columns: the first line, or numbers from 1."""
     # Columns are separated by tabs, without quotes, or by commas. A table of docids and texts alone, as MS MARCO's, has
     # tabs and no names.
-    lines = _text(name, file)
+    lines = _read_lines(name, file)
     first = next(lines, "")
     # Tabs need no quotes, and MS MARCO's texts have single ones: the csv module would read on to the next.
     lines, tabs = chain([first], lines), "\t" in first
@@ -300,7 +300,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
 
 def _json_records(name: Path, file: IO[bytes], _: Fields | None) -> Iterator[tuple[int, Any]]:
     """Yield the JSON objects of a file, directly or in lists, each with the line on which its value starts."""
-    lines = enumerate(_text(name, file), 1)
+    lines = enumerate(_read_lines(name, file), 1)
     for number, line in lines:
         if line.strip():
             value = _json_value(name, number, line, lines)
@@ -351,7 +351,7 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
 
 
 def _trec_texts(docs: Path) -> Iterator[str]:
-    """Yield each ``<DOC>...</DOC>`` of which Anserini loses no text, but for elements that it ignores."""
+    """Yield each ``<DOC>...</DOC>``; Anserini must lose no text of it, but for elements that it ignores."""
     for name, line, element in _trec_elements(docs):
         if not _TEXT_ELEMENT.search(element) and _without_elements(element.partition("<DOC>")[2]).strip():
             raise FormatError(name, line, "the text is not in <TEXT> or the like, as that of the first document is")
@@ -362,7 +362,7 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
     """Yield each ``<DOC>...</DOC>`` with its file and line; an element that is not complete is an error."""
     for name, file in _files(docs):
         start, lines = 0, list[str]()
-        for number, line in enumerate(_text(name, file, errors="replace"), 1):
+        for number, line in enumerate(_read_lines(name, file, errors="replace"), 1):
             if line.lstrip().startswith("<DOC>"):
                 if start:
                     break
@@ -400,7 +400,7 @@ def _check_docid(name: Path, line: int, docid: str) -> None:
         raise FormatError(name, line, f"docid {docid!r:.80} {reason}")
 
 
-def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
+def _read_lines(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
     """Read the lines of a UTF-8 file."""
     with _reading(name):
         yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)

@@ -184,8 +184,8 @@ class LuceneIndex:
     def texts_of(self, documents: Iterable[int]) -> list[str]:
         """Return the texts of documents by Lucene's numbers; none if they are not stored."""
         reader, field, read = self._reader(), self._text_field, bulk_calls.stored
-        found = [read(reader, field, number) or "" for number in documents] if field else []
-        return [_contents(text) or "" for text in found] if field == "raw" else found
+        texts = [read(reader, field, number) or "" for number in documents] if field else []
+        return [_contents(text) or "" for text in texts] if field == "raw" else texts
 
     def likely_language(self) -> str | None:
         """Return the code of the language that the first texts are evidently in; None if unsure, or without texts."""

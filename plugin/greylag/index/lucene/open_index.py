@@ -111,7 +111,7 @@ def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
         for path, reader in zip(paths, readers, strict=True):
             if sum(file.stat().st_size for file in path.iterdir()) <= MAX_CHECKED_BYTES:
                 check_integrity(str(path), reader)
-        whole = readers[0] if len(readers) == 1 else _joined(paths, readers)
+        whole = readers[0] if len(readers) == 1 else _join_readers(paths, readers)
         opened.pop_all()
     return whole
 
@@ -128,7 +128,7 @@ def _open_folder(path: Path, opened: ExitStack) -> Any:
     return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
 
-def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
+def _join_readers(paths: Sequence[Path], readers: list[Any]) -> Any:
     """Make the reader of the shards of a collection."""
     for path, reader in zip(paths, readers, strict=True):
         if reader.hasDeletions():

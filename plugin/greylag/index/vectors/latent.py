@@ -91,10 +91,10 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
         return _decomposed(index)
     from greylag.index.beside import terms_of_background
 
-    of_background, right = _decomposed(index.background)
+    background_rows, right = _decomposed(index.background)
     # The texts' own terms are not in the background's space, and are left out.
     places = np.full(index.n_terms, -1)
-    places[terms_of_background(index, index.background)] = of_background
+    places[terms_of_background(index, index.background)] = background_rows
     return places, right
 
 

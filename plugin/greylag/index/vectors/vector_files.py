@@ -28,7 +28,7 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
         names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
         ids = tuple(map(str, names.tolist()))
     else:
-        ids, vectors = _lines(path)
+        ids, vectors = _read_vector_lines(path)
     if len(vectors) != len(ids) or not vectors.size:
         raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape}: give one for each id")
     for identifier in ids:
@@ -51,7 +51,7 @@ def open_vectors(path: str | Path) -> ArrayVectors:
     return ArrayVectors(*read_vectors(path))
 
 
-def _lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
+def _read_vector_lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
     ids: list[str] = []
     rows: list[list[float]] = []
     for number, record in read_json_lines(path):

@@ -57,7 +57,7 @@ CELL_SHIFT = 23 - CELL_BITS
 SIGN = 1 << (8 + CELL_BITS)
 # Lines that cross at this x or beyond count as never crossing: s + x v in float64 no longer depends on s there.
 MAX_CROSSING = 2.0**54
-# At most so many slots, so that the number of a slot fits in a byte.
+# The most slots: the number of a slot fits in a byte.
 SLOTS = 256
 # The lower half of an event: the other document and the direction.
 LOWER_HALF = (1 << 32) - 1
@@ -70,7 +70,7 @@ DIFFERENCE_ROUNDING = 2.0**-46
 FLOAT32_ROUNDING = 1.2e-7
 # Documents of a bin of scores, on average: few enough that a search looks at few too many.
 DOCUMENTS_PER_BIN = 4
-# Half the x axis is followed in so many strips. In each, only documents that come near the top need to be looked at.
+# Half the x axis is followed in this number of strips. In each, only documents near the top need to be looked at.
 STRIPS = 8
 # Crossings that differ by less than this fraction of themselves may be in the wrong order by rounding.
 ORDER_TOLERANCE = 1e-15

@@ -54,9 +54,9 @@ from greylag.learning.linesearch.objectives import Objective
 # These constants change the time and the memory that a search takes, and not its result. Those without a bound below
 # are compromises, which `plugin/benchmarks/line_search.py` measures.
 
-# Up to so many pairs, all swaps are swept, since a survey would take longer.
+# Up to this number of pairs, all swaps are swept, since a survey would take longer.
 MAX_SWEPT_PAIRS = 1 << 15
-# A survey of all ranks has at most so many buckets, so that a slot (two for each, and three) fits in a byte.
+# The most buckets of a survey of all ranks, so that a slot (two for each, and three) fits in a byte.
 BUCKETS = 120
 # Fewer if a query has fewer than this many documents for each: the work is per relevant document and bucket.
 DOCUMENTS_PER_BUCKET = 3
@@ -77,17 +77,17 @@ PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS = 256, 64, 1 << 14
 # query has on average more than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes
 # with the first of them alone, and is followed at any depth if a query has more than `FEW_FIRST`.
 MAX_TOP_DEPTH, DOCUMENTS_PER_DEPTH, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
-# A survey of the top ranks, and each interval of it that is divided again, has at most so many buckets.
+# The most buckets of a survey of the top ranks, and of each interval of it that is divided again.
 TOP_BUCKETS = 1024
 # A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
 # uncertain by `END_TOLERANCE`, narrower ones would be known no better.
 MIN_BUCKET_WIDTH = 4e-6
-# At most so many runs of adjacent buckets are divided at a time, and so many times: each is a pass over all documents.
+# The most runs of adjacent buckets that are divided at a time, and the most times: each is a pass over all documents.
 MAX_DIVIDED_RUNS, MAX_DIVISIONS = 4, 3
 # Buckets with less than this fraction of all swaps are not divided but swept.
 MIN_DIVIDED_SWAPS = 0.002
 
-# At most so many swaps are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
+# The most swaps that are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
 MAX_SWAPS = 1 << 20
 # Buckets that are ruled out are swept with those around them if they have at most this fraction of all swaps: one more
 # pass over all pairs would cost more.

@@ -103,7 +103,7 @@ def affinity_graph(
     "full" takes O(n²) time and memory, the kNN graphs O(n · neighbours) memory.
     """
     points = _points(X)
-    _check(points, graph, neighbours, affinity, sigma)
+    _check_graph(points, graph, neighbours, affinity, sigma)
     n = points.shape[0]
     if n == 1:
         return sparse.csr_array((1, 1))
@@ -145,7 +145,7 @@ def _points(X: Any) -> Any:
     return points
 
 
-def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float | None) -> None:
+def _check_graph(points: Any, graph: str, neighbours: int, affinity: str, sigma: float | None) -> None:
     check_choice("graph", graph, get_args(Graph))
     check_choice("affinity", affinity, get_args(Affinity))
     check_counts(neighbours=neighbours)
@@ -161,8 +161,8 @@ def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[Int
     """List the kNN graph's edges (i, j), i < j."""
     n = points.shape[0]
     k = min(neighbours, n - 1)
-    found = (_sparse_neighbours if sparse.issparse(points) else _dense_neighbours)(points, k)
-    points_of, others = np.repeat(np.arange(n), k), found.ravel()
+    nearest = (_sparse_neighbours if sparse.issparse(points) else _dense_neighbours)(points, k)
+    points_of, others = np.repeat(np.arange(n), k), nearest.ravel()
     pairs, times = np.unique(np.minimum(points_of, others) * n + np.maximum(points_of, others), return_counts=True)
     rows, columns = np.divmod(pairs[times == 2] if mutual else pairs, n)
     return rows, columns
@@ -244,7 +244,7 @@ def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
     if sigma is None:
         positive = distances[distances > 0]
         sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
-    # In place: this is the largest array, of which there is one copy at most.
+    # In place: this is the largest array, and there is room for one copy of it.
     distances /= sigma
     distances *= distances
     distances *= -0.5

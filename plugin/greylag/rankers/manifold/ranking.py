@@ -56,7 +56,7 @@ def manifold_ranking(
 
     X, graph, neighbours, affinity and sigma are those of `affinity_graph`, with the queries among the points; queries
     and confidences, the rows of the queries and their weights, are those of `query_vector`, and alpha, exponent and
-    solver those of `rank`. With `steps`, an int >= 1, f(t) of `iterates` after so many takes the place of its limit f*.
+    solver those of `rank`. With `steps` = t, an int >= 1, f(t) of `iterates` takes the place of its limit f*.
 
     Returns
     -------

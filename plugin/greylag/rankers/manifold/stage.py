@@ -71,7 +71,7 @@ class ManifoldRanker(Stage):
     exponent : float, default 0.5
         The k of `rank`: 1/2 is the paper's. A higher one favours documents that are similar to many others less.
     steps : int >= 1, optional
-        f(t) after so many steps instead of its limit f*. On text, early steps may rank better.
+        t: f(t) instead of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
     feedback : QrelsLike, optional
@@ -137,7 +137,7 @@ class ManifoldRanker(Stage):
         n = len(top)
         docids, y = self._documents(top)
         # Vectors of others may not be hashable.
-        join: Callable[..., AffinityGraph] = _joined if self.vectors is None else _joined.__wrapped__
+        join: Callable[..., AffinityGraph] = _join_points if self.vectors is None else _join_points.__wrapped__
         W = join(self._vectors, (top.qid, top.query), docids, self.graph, self.neighbours, self.affinity, self.sigma)
         # The query is the first point, with confidence 1.
         f = solve(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, "cg", steps=self.steps)
@@ -163,7 +163,7 @@ class ManifoldRanker(Stage):
 # A model has several features of manifold ranking, which differ in alpha or y and have the same graph: it is most of
 # their work. As many are kept as some threads need for the queries that they are at.
 @lru_cache(maxsize=16)
-def _joined(
+def _join_points(
     vectors: Vectors,
     query: tuple[str, str],
     docids: tuple[str, ...],
