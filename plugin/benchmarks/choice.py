@@ -13,11 +13,11 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import Row
-from greylag.diversity.choice import TRIED_WEIGHTS, rule_of, tuned_by_fold
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
 from greylag.evaluation.scoring.selection_bias import BestOfMany, best_of_many
 from greylag.learning import Objective, RankingData
 from greylag.recipes.choice import LISTWISE_PENALTIES, Candidate, Choice, System, choose, cross_folds
+from greylag.recipes.diversifiers import TRIED_WEIGHTS, rule_of, tuned_by_fold
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
 AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")

@@ -8,12 +8,13 @@ from scipy.sparse import csr_matrix
 
 from benchmarks.harness import FULL, Row, once, seconds
 from greylag.base import FloatArray, IntArray, greedy_picks
-from greylag.diversity import C_GRID, PRESETS, Candidates, CoverageModel, candidates_from_counts
+from greylag.diversity import PRESETS, Candidates, CoverageModel, candidates_from_counts
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.evaluation import Subtopics
 from greylag.learning import CuttingPlane
 from greylag.learning.structured.model import TrainingSet
+from greylag.recipes import C_GRID
 from greylag_papers.yue_joachims_2008.comparison import measure_losses
 from greylag_papers.yue_joachims_2008.queries import StudyQuery, rotations, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics

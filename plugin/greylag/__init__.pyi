@@ -6,7 +6,6 @@ from .base import Ranking as Ranking
 from .base import Run as Run
 from .base import Stage as Stage
 from .diversity import MMR as MMR
-from .diversity import choose_diversifier as choose_diversifier
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .evaluation import fuse_runs as fuse_runs
@@ -24,6 +23,7 @@ from .passages import Reranker as Reranker
 from .passages import rerank as rerank
 from .rankers import ModelRanker as ModelRanker
 from .recipes import GeneralRanker as GeneralRanker
+from .recipes import choose_diversifier as choose_diversifier
 from .recipes import learn_fusion as learn_fusion
 from .recipes import train as train
 

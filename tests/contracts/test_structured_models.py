@@ -1,12 +1,15 @@
-"""The contract of structured models and learners. To test a new one, add it to the tables below."""
+"""The contract of structured models and learners. To test a new one, add it to the tables below.
+
+Tests `greylag.diversity.learner`.
+"""
 
 import numpy as np
 import pytest
 
 from greylag.base.core.registry import registered
 from greylag.diversity import CoverageModel
-from greylag.diversity.recipe import find_diversity_learner
 from greylag.learning import Coulomb, CuttingPlane, TrainingSet
+from greylag.recipes.spelling import find_diversifier
 from greylag.testing import check_diversity_learner
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
@@ -47,7 +50,7 @@ ENSEMBLES = {
 
 def test_learners_of_models_that_diversify():
     rows = [CuttingPlane(), *ENSEMBLES.values()]
-    assert set(map(find_diversity_learner, registered("diversity learner"))) <= set(map(type, rows))
+    assert set(map(find_diversifier, registered("diversity learner"))) <= set(map(type, rows))
     for learner in rows[:5]:
         check_diversity_learner(learner)  # type: ignore[arg-type]
 

@@ -21,9 +21,7 @@ from greylag import (
     write_run,
 )
 from greylag.base import Pipeline
-from greylag.diversity import CSSVM, PRESETS, CandidateMaker, DiversityModel, EssentialPages, SVMDiv
-from greylag.diversity import train as train_diversity
-from greylag.diversity.training import training_examples
+from greylag.diversity import CSSVM, DiversityModel, EssentialPages, SVMDiv
 from greylag.evaluation import Evaluation, compare_scores, read_subtopic_qrels
 from greylag.features import FeatureExtractor, candidate_pool
 from greylag.learning import (
@@ -36,7 +34,15 @@ from greylag.learning import (
     training_data,
 )
 from greylag.rankers import ManifoldRanker, RankingModel
-from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, cross_validate, train_on_data
+from greylag.recipes import (
+    AutomaticRecipe,
+    BaselineRecipe,
+    DiversityRecipe,
+    MRFRecipe,
+    baselines,
+    cross_validate,
+    train_on_data,
+)
 
 
 def reverse(ranking: Ranking) -> Ranking:
@@ -71,9 +77,8 @@ scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mm
 p: list[float] = [comparison.p for comparison in compare_scores(scores, "mmr", test="randomization").comparisons]
 
 learners: list[CuttingPlane | Coulomb] = [CuttingPlane(C=10.0), Coulomb(M=3, alpha=0.1, C=100.0, assignment="best")]
-make = CandidateMaker(index, PRESETS["svmdiv2"], depth=50)
-examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.txt"), make)
-diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10).model
+subtopics, diverse = read_subtopic_qrels("qrels.subtopics.txt"), DiversityRecipe(learners[1], k=10, preset="svmdiv2")
+diversity: DiversityModel = train(run, subtopics, index, diverse).model
 stages = [SVMDiv(diversity, index, k=10), CSSVM(diversity, index, titles={"d1": "Geese"})]
 fused: Run = stages[0].run(run)
 members: tuple[DiversityModel, ...] = diversity.members

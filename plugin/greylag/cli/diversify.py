@@ -13,10 +13,10 @@ import typer
 from greylag.base import ParameterError
 from greylag.cli.options import INDEX, VECTORS, Shared
 from greylag.cli.terminal import write_line
-from greylag.diversity import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
 from greylag.evaluation import read_aspects
 from greylag.features import STAGE_FILES, StageStep
 from greylag.index import PositionalIndex, open_vectors
+from greylag.recipes import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
 
 _log = logging.getLogger("greylag")
 

@@ -41,11 +41,10 @@ def load_model(path: Path) -> Model:
 
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
-    from greylag.diversity import DIVERSITY_MODELS  # slow to import, for errors alone
-    from greylag.recipes import RANKERS
+    from greylag.recipes import MODEL_KINDS  # slow to import, for errors alone
 
     name = spelling.partition("(")[0].strip()
-    return name if name in RANKERS or name in DIVERSITY_MODELS else None
+    return name if name in MODEL_KINDS else None
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:

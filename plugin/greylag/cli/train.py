@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -28,20 +28,24 @@ from greylag.cli.options import (
 )
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
-from greylag.cli.train_diversifier import train_diversifier
-from greylag.cli.training_inputs import from_index, from_letor, from_runs, propose_measure, recipe_of_folds
-from greylag.diversity import DIVERSITY_MODELS, diversity_files
+from greylag.cli.training_inputs import (
+    from_index,
+    from_letor,
+    from_runs,
+    from_subtopics,
+    propose_measure,
+    recipe_of_folds,
+)
 from greylag.evaluation import Evaluation, read_folds, write_run
-from greylag.recipes import RANKERS, TUNED, TrainingResult, model_files, spelt_learner, spelt_model, train_on_letor
+from greylag.recipes import MODEL_KINDS, TUNED, TrainingResult, model_files, spelt_learner, spelt_model, train_on_letor
 from greylag.recipes import train as train_by
 
-MODELS: Mapping[str, Any] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(
     "--model",
     is_eager=True,
-    callback=help_of(MODELS),
+    callback=help_of(MODEL_KINDS),
     metavar=SPELLING,
-    help=f'Model to learn, such as mrf or mrf(max_features=3,mu=500): {", ".join(MODELS)}. "help" describes them, '
+    help=f'Model to learn, such as mrf or mrf(max_features=3,mu=500): {", ".join(MODEL_KINDS)}. "help" describes them, '
     '"mrf(help)" the options of mrf.',
 )
 QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; by subtopic for svmdiv and cssvm."
@@ -52,18 +56,13 @@ RULES = [
 ]
 
 
-def spelt_files(text: str) -> list[str]:
-    """Return the files that the spelling of a model names."""
-    return [*model_files(text), *diversity_files(text)]
-
-
 def train(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Model file to write (JSON), for `greylag rerank`.")],
     index: Annotated[list[Path] | None, INDEX] = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help=QRELS_HELP)] = None,
     topics: Annotated[Path | None, TOPICS] = None,
-    model: Annotated[str, MODEL, Names(spelt_files)] = "automatic",
+    model: Annotated[str, MODEL, Names(model_files)] = "automatic",
     run: Annotated[
         Path | None,
         typer.Option("--run", help="TREC run to rerank. By default, BM25 is searched; for automatic and "
@@ -111,21 +110,17 @@ def train(
     """
     shared: Shared = context.obj
     name, options = read_call(model)
-    if name not in MODELS:
-        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
+    if name not in MODEL_KINDS:
+        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODEL_KINDS)}")
     check_rules(context, RULES)
     asked = given_options(context)
     parts = number_or_file(folds) if folds is not None else 5 if out_run is not None else None
     named = named_features(features)
-    if name in DIVERSITY_MODELS:
-        if ranking := asked & {"--letor", "--measure", "--pool"}:
-            raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
-        if isinstance(parts, Path):
-            raise ParameterError(f"{name} takes a number of --folds, and no file")
-        train_diversifier(shared, name, options, index, topics, qrels, run, named, parts, out, out_run)
-        return
+    kind = MODEL_KINDS[name]
+    if kind.diversifies:
+        check_diversifier(name, asked, parts)
     [objective] = map(str, parse_measures([measure], qrels or letor or Path()))
-    form, union = None, RANKERS[name].union and index is not None
+    form, union = None, kind.union and index is not None
     if letor is not None and letor.is_dir():
         if folds is not None or validation is not None:
             raise ParameterError(
@@ -135,7 +130,10 @@ def train(
         whole = train_on_letor(letor, recipe_of, n_jobs=shared.jobs, tag=f"{letor.name}-held-out", progress=write_line)
         finish(shared, whole, name, letor.name, out, out_run)
         return
-    if letor is not None:
+    if kind.diversifies:
+        spelt, form = spelt_model(name, options, objective, features=named)
+        inputs = from_subtopics(shared, name, index, topics, qrels, run, named, spelt)
+    elif letor is not None:
         inputs = from_letor(letor, validation, named, *spelt_learner(name, options, objective))
     elif qrels is None:
         raise ParameterError(
@@ -145,21 +143,30 @@ def train(
         inputs = from_runs(shared, topics, qrels, run, named, *spelt_learner(name, options, objective))
     else:
         spelt, form = spelt_model(name, options, objective, features=named, pool=pool)
-        outputs = [] if out_run is None else [out_run, *(beside(out_run, key) for key in RANKERS[name].baselines)]
+        outputs = [] if out_run is None else [out_run, *(beside(out_run, key) for key in kind.baselines)]
         check_outputs(outputs, shared.inputs)  # before anything is searched
         inputs = from_index(shared, index, topics, qrels, run, spelt, union=union, every=parts is not None)
     first, judged, positions, recipe = inputs
     given = read_folds(parts, first) if isinstance(parts, Path) else parts
-    if "--measure" not in asked and RANKERS[name].proposes_measure:
+    if "--measure" not in asked and kind.proposes_measure:
         propose_measure(judged)
     seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
     result = train_by(
-        first, judged, positions, recipe, folds=given, n_jobs=shared.jobs, progress=write_line, query_form=form,
+        first, judged, positions, recipe, folds=given, n_jobs=shared.jobs, query_form=form,
+        progress=None if kind.diversifies else write_line,
         tag=marked(f"{first.tag}-{f'tuned-{name}' if name in TUNED else 'held-out'}", seen),
     )  # fmt: skip
     if union:  # so that rerank knows whether to search in the same way
         result = replace(result, fitted=result.fitted.noted({"searched": run is None}))
     finish(shared, result, name, first.tag, out, out_run)
+
+
+def check_diversifier(name: str, asked: Set[str], folds: int | Path | None) -> None:
+    """Refuse what is for models that rank alone."""
+    if ranking := asked & {"--letor", "--measure", "--pool"}:
+        raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
+    if isinstance(folds, Path):
+        raise ParameterError(f"{name} takes a number of --folds, and no file")
 
 
 def number_or_file(folds: str) -> int | Path:
@@ -171,18 +178,21 @@ def number_or_file(folds: str) -> int | Path:
 
 def finish(shared: Shared, result: TrainingResult, name: str, reranks: str, out: Path, out_run: Path | None) -> None:
     """Write the model and the held-out rankings, and print what was learned."""
-    if (held_out := result.held_out) is not None:
-        if out_run is not None:
-            step, names = {"method": name, "folds": len(held_out.folds), "reranks": reranks}, RANKERS[name].baselines
-            tuned = {beside(out_run, key): result.baselines[key] for key in names if key in result.baselines}
-            for path, ranked in {out_run: held_out.run, **tuned}.items():
-                tag = marked(ranked.tag.replace(" ", "-"), held_out.run.tag)
-                write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [reranks]))
-        write_line(f"\n{Evaluation(result.scores, result.significance)}")
-        if result.by_fold is not None:
-            write_line(f"\n{result.by_fold}\n")
+    held_out = result.held_out
+    if held_out is not None and out_run is not None:
+        step = {"method": name, "folds": len(held_out.folds), "reranks": reranks}
+        known = [key for key in MODEL_KINDS[name].baselines if key in result.baselines]
+        tuned = {beside(out_run, key): result.baselines[key] for key in known}
+        for path, ranked in {out_run: held_out.run, **tuned}.items():
+            tag = marked(ranked.tag.replace(" ", "-"), held_out.run.tag)
+            write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [reranks]))
     result.model.save(out)
-    write_line(str(result))
+    tables = [] if result.by_fold is None else [f"\n{result.by_fold}\n"]
+    if result.scores:
+        tables.insert(0, f"\n{Evaluation(result.scores, None if held_out is None else result.significance)}")
+    # What diversifies is told in a line, before its scores.
+    for text in (str(result), *tables) if MODEL_KINDS[name].diversifies else (*tables, str(result)):
+        write_line(text)
 
 
 def beside(out_run: Path, baseline: str) -> Path:

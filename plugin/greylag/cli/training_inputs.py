@@ -1,16 +1,16 @@
-"""The inputs of ``greylag train`` for a model that ranks: an index, runs alone, or a feature file."""
+"""The inputs of ``greylag train``: an index, runs alone, a feature file, or judgements by subtopic."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from greylag.base import FormatError, ParameterError, Run, naming
 from greylag.cli.options import Shared
 from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
-from greylag.evaluation import Qrels
 from greylag.features import Column, Feature
 from greylag.index import LuceneIndex, PositionalIndex
 from greylag.learning import (
@@ -36,7 +36,7 @@ from greylag.recipes import (
     with_runs,
 )
 
-Inputs = tuple[Run, Qrels, PositionalIndex | None, Recipe]
+Inputs = tuple[Run, Mapping[str, Mapping[str, Any]], PositionalIndex | None, Recipe[Any]]
 """The first stage, judgements, index and recipe, as `greylag.train` takes them."""
 _log = logging.getLogger("greylag")
 
@@ -118,6 +118,27 @@ def from_letor(
     return listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe
 
 
+def from_subtopics(
+    shared: Shared,
+    name: str,
+    index: list[Path] | None,
+    topics: Path | None,
+    qrels: Path | None,
+    run: Path | None,
+    features: Sequence[Feature],
+    recipe: Recipe[Any],
+) -> Inputs:
+    """Read the run whose top documents are picked from, and judgements by subtopic."""
+    if index is None or qrels is None:
+        raise ParameterError(f"--model {name} needs --index and --qrels")
+    if run is None:
+        raise ParameterError(f"--model {name} needs a --run, whose top documents it learns to pick from")
+    if topics is None and (asking := [feature for feature in features if feature.reads_query]):
+        raise ParameterError(f"give --topics: the feature {asking[0]} needs the queries' texts")
+    positions = PositionalIndex.from_lucene(index)
+    return shared.run(run, topics), shared.subtopic_qrels(qrels), positions, recipe
+
+
 def recipe_of_folds(
     folder: Path, features: Sequence[Feature], learner: Learner | LambdaMART, preselection: MMRPreselection | None
 ) -> Callable[..., ColumnRecipe]:
@@ -147,7 +168,7 @@ def chosen_columns(path: Path, data: RankingData, features: Sequence[Feature]) -
     return [named[str(feature).removeprefix("column:")] for feature in features]
 
 
-def propose_measure(qrels: Qrels) -> None:
+def propose_measure(qrels: Mapping[str, Mapping[str, Any]]) -> None:
     """Suggest a measure that suits the judgements better than AP."""
     relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
     if any(grade > 1 for grades in relevant for grade in grades):

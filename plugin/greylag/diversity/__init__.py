@@ -1,4 +1,4 @@
-"""Diversification: stages that pick documents greedily, and SVM-div with the tools to train it.
+"""Diversification: stages that pick documents greedily, and the model and the candidates of SVM-div.
 
 A file per method, with its gain, its stage and the paper's formula. Ties go to the better rank of the stage before.
 Training asks for thousands of sets, so `coverage` has the loop of `greylag.base.greedy` compiled.

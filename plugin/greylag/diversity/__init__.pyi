@@ -1,6 +1,5 @@
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
-from .choice import choose_diversifier as choose_diversifier
 from .coverage import Coverage as Coverage
 from .coverage import subtopic_gain as subtopic_gain
 from .coverage import unweighted_coverage as unweighted_coverage
@@ -11,6 +10,7 @@ from .dpp import DPP as DPP
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
 from .group_limit import GroupLimit as GroupLimit
+from .learner import DiversityLearner as DiversityLearner
 from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
@@ -18,13 +18,9 @@ from .msd import MSD as MSD
 from .near_duplicates import NearDuplicates as NearDuplicates
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
-from .recipe import fit_svmdiv as fit_svmdiv
 from .stage import DiversityStage as DiversityStage
 from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
-from .training import C_GRID as C_GRID
-from .training import DiversityLearner as DiversityLearner
-from .training import train as train
 from .vector_gain import CosineGain as CosineGain
 from .vector_gain import VectorGain as VectorGain
 from .vector_gain import VectorStage as VectorStage
@@ -32,12 +28,6 @@ from .xquad import XQuAD as XQuAD
 
 # isort: split
 # Between wings, not public:
-from .choice import LEARNED_FEATURES as LEARNED_FEATURES
-from .choice import NONE as NONE
-from .choice import DiversifierChoice as DiversifierChoice
-from .choice import is_learned as is_learned
-from .recipe import DIVERSITY_MODELS as DIVERSITY_MODELS
-from .recipe import diversity_files as diversity_files
-from .recipe import spelt_diversity as spelt_diversity
-from .recipe import train_to_diversify as train_to_diversify
-from .training import Example as Example
+from .coverage_model import CoverageFeatures as CoverageFeatures
+from .coverage_model import Criterion as Criterion
+from .learner import Example as Example

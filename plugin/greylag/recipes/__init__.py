@@ -1,4 +1,4 @@
-"""Recipes that train models that rank, and cross-validation.
+"""Recipes that train models that rank or diversify, and cross-validation.
 
 Baselines are fitted and ranked by the code of learned models, so a comparison compares features alone. `cross_fitting`
 gives tuned and learned columns values in which a query's own judgements have no share. `automatic` learns around the

@@ -3,6 +3,10 @@ from .automatic import Automatic as Automatic
 from .automatic import AutomaticRecipe as AutomaticRecipe
 from .baselines import BaselineRecipe as BaselineRecipe
 from .choice import Choice as Choice
+from .diversifiers import choose_diversifier as choose_diversifier
+from .diversity import C_GRID as C_GRID
+from .diversity import DiversityRecipe as DiversityRecipe
+from .diversity import fit_svmdiv as fit_svmdiv
 from .fitted import Fitted as Fitted
 from .general import GeneralRanker as GeneralRanker
 from .general import general_model as general_model
@@ -24,13 +28,17 @@ from .training import train_on_letor as train_on_letor
 
 # isort: split
 # Between wings, not public:
+from .diversifiers import LEARNED_FEATURES as LEARNED_FEATURES
+from .diversifiers import NONE as NONE
+from .diversifiers import DiversifierChoice as DiversifierChoice
+from .diversifiers import is_learned as is_learned
 from .fused import FusionRecipe as FusionRecipe
 from .general import general_model_for as general_model_for
 from .index_free import with_relevant as with_relevant
 from .index_free import with_runs as with_runs
 from .recipe import CrossValidation as CrossValidation
 from .recipe import Recipe as Recipe
-from .spelling import RANKERS as RANKERS
+from .spelling import MODEL_KINDS as MODEL_KINDS
 from .spelling import TUNED as TUNED
 from .spelling import described as described
 from .spelling import model_files as model_files

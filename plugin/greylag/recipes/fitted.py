@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Generic, Self, cast
 
-from greylag.base import Query, Ranking, html_text, visible
+from typing_extensions import TypeVar
+
+from greylag.base import html_text, visible
 from greylag.evaluation import Scores
 from greylag.features import as_feature
-from greylag.index import PositionalIndex
-from greylag.learning import RankingData
-from greylag.rankers import ModelRanker, RankingModel
+from greylag.learning import RankingData, SavedModel
+from greylag.rankers import RankingModel
 from greylag.recipes.choice import Candidate, Choice
+
+M = TypeVar("M", bound=SavedModel, default=RankingModel)
+"""The kind of model that a recipe makes."""
 
 
 @dataclass(frozen=True, repr=False)
-class Fitted:
+class Fitted(Generic[M]):
     """A model and how it was fitted; ``str`` is the training score with what was chosen.
 
     The model's provenance repeats the other fields for whoever reads its file.
     """
 
-    model: RankingModel
+    model: M
     # To train on, all with a relevant document
     queries: tuple[str, ...]
-    # The mean of the model's objective on them
+    # The mean of the model's objective on them; NaN if it has none
     score: float
     # Features, systems, or parameters with their values
     chosen: tuple[str, ...]
@@ -41,14 +45,16 @@ class Fitted:
     # The parameters whose tuned value is the lowest or highest that was tried, with both
     ends: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     validation: Scores | None = field(default=None, compare=False)
-    # From a query to the fusion of runs by the model, if it is one of runs
-    fuses: Callable[[Query], Ranking] | None = field(default=None, compare=False)
+    # Queries that chose among models, and were not trained on, without scores as in `validation`
+    chosen_on: tuple[str, ...] = ()
+    # What ``str`` is instead
+    outcome: str = ""
 
-    @classmethod
-    def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Self:
+    @staticmethod
+    def of(model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Fitted:
         """Make the result of learning weights on these queries; `chosen` are the model's features by default."""
         names = tuple(map(str, model.features))
-        return cls(model, tuple(queries), model.training_scores[-1], chosen or names, **more)
+        return Fitted(model, tuple(queries), model.training_scores[-1], chosen or names, **more)
 
     def __post_init__(self) -> None:
         weights = {
@@ -69,18 +75,14 @@ class Fitted:
         return visible(f"<{type(self).__name__}: {self}>")
 
     def __str__(self) -> str:
+        if not isinstance(self.model, RankingModel):
+            return self.outcome
         queries = "query" if len(self.queries) == 1 else "queries"
         measured = f"{self.model.objective} {self.score:.4f} on {len(self.queries)} training {queries}"
         return f"{measured} with {', '.join(self.chosen)}"
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
-
-    def stage(self, index: PositionalIndex | None) -> Callable[[Ranking], Ranking]:
-        """Return the stage that ranks by the model."""
-        if (fuse := self.fuses) is not None:
-            return lambda ranking: fuse(Query(ranking.qid, ranking.query))
-        return ModelRanker(self.model, index)
 
     def noted(self, entries: Mapping[str, Any]) -> Self:
         """Add entries to the model's provenance."""
@@ -94,5 +96,5 @@ def alone(candidate: Candidate, data: RankingData, model: RankingModel) -> Ranki
     return replace(model, features=features, weights=candidate.weights, training_scores=(), provenance={})
 
 
-def _noted(model: RankingModel, entries: Mapping[str, Any]) -> RankingModel:
-    return replace(model, provenance={**model.provenance, **entries})
+def _noted(model: M, entries: Mapping[str, Any]) -> M:
+    return cast(M, replace(cast(Any, model), provenance={**model.provenance, **entries}))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from greylag.base import Run
+from greylag.base import Query, Ranking, Run
 from greylag.evaluation import GivenRun, JoinedRuns, PooledSources, RunFile, at_level
 from greylag.learning import Judgements, RankingData, judged_topics
 from greylag.rankers import FusionRanker
@@ -31,10 +31,11 @@ class FusionRecipe(Recipe):
     _: KW_ONLY
     k: int | None = None  # documents to keep of what is fused; all by default
 
-    def bound(self, fitted: Fitted) -> Fitted:
-        """Give the model the runs to fuse."""
+    def stage(self, fitted: Fitted, index: Any) -> Callable[[Ranking], Ranking]:
+        """Return the fusion of the runs by the model, in place of a ranking."""
         sources = tuple(GivenRun(cast(Run, run)) for run in self.runs.values())
-        return replace(fitted, fuses=PooledSources(sources, method=FusionRanker(fitted.model), k=self.k))
+        fuse = PooledSources(sources, method=FusionRanker(fitted.model), k=self.k)
+        return lambda ranking: fuse(Query(ranking.qid, ranking.query))
 
     def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
         """Make the columns of the runs."""

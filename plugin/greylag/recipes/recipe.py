@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Generic, cast
 
 import numpy as np
 
 from greylag import __version__
 from greylag.base import FloatArray, ParameterError, Printed, Ranking, Row, Run, Table, as_qrels, as_run, guided, shown
-from greylag.evaluation import at_level, fit_by_fold, rerank_by_fold, score_documents, split_folds
+from greylag.evaluation import Scores, at_level, fit_by_fold, rerank_by_fold, score_documents, split_folds
 from greylag.features import Feature, FeatureExtractor, FeatureParameters, as_feature
 from greylag.index import PositionalIndex
 from greylag.learning import (
@@ -23,24 +23,29 @@ from greylag.learning import (
     RankingData,
     Selection,
     after_each_round,
+    judged_topics,
     measure_spreads,
     training_data,
     useful_features,
 )
-from greylag.rankers import RankingModel
-from greylag.recipes.fitted import Fitted
+from greylag.rankers import ModelRanker, RankingModel
+from greylag.recipes.fitted import Fitted, M
 
+FIRST = "first stage"
+"""The name of the rankings that are reranked, where they are compared."""
 Rankings = Run | Iterable[Ranking]
-Fit = Callable[..., Fitted]
+Fit = Callable[..., Fitted[M]]
 """``fit(qids, n_jobs=None)``: fit to these training queries, whatever the others are, without unjudged ones."""
 
 
-class Recipe(ABC):
-    """Base class of recipes, which make linear models from judged rankings."""
+class Recipe(ABC, Generic[M]):
+    """Base class of recipes, which make models from judged rankings: those that rank, by default."""
 
     # A subclass is a frozen dataclass with an `objective`, or a `measure`, and a method `prepare`. `greylag.train` and
     # `cross_validate` do the rest. `needs_index` is false if it can be prepared without an index.
+    # Models of a recipe that `diversifies` learn from judgements by subtopic, and have no measure.
     needs_index: ClassVar[bool] = True
+    diversifies: ClassVar[bool] = False
     objective: Objective | str
 
     def unjudged(self, index: Any) -> RankingModel | None:
@@ -57,9 +62,25 @@ class Recipe(ABC):
         """The number of documents per query that are learned from; None, the default, for all."""
         return None
 
-    def bound(self, fitted: Fitted) -> Fitted:
+    def bound(self, fitted: Fitted[M]) -> Fitted[M]:
         """Bind what was fitted to the data that it ranks by; by default, it needs none."""
         return fitted
+
+    def stage(self, fitted: Fitted[M], index: PositionalIndex | None) -> Callable[[Ranking], Ranking]:
+        """Return the stage that ranks by what was fitted."""
+        return ModelRanker(cast(RankingModel, fitted.model), index)
+
+    def judgements(self, qrels: Any) -> Mapping[str, Mapping[str, Any]]:
+        """Make the judgements that it learns from: by default, of the forms that `greylag.compare` takes."""
+        return as_qrels(qrels)
+
+    def topics(self, rankings: Run, qrels: Any, index: PositionalIndex | None) -> list[str]:
+        """List the topics that can be learned from: by default, those with a relevant document."""
+        return judged_topics(rankings, qrels, self.measure.rel)
+
+    def score(self, runs: Mapping[str, Run], qrels: Any, index: PositionalIndex | None) -> dict[str, Scores]:
+        """Score held-out rankings and those to compare them with."""
+        return {name: score_documents(run, qrels, [str(self.measure)]) for name, run in runs.items()}
 
     @property
     def measure(self) -> Objective:
@@ -67,14 +88,14 @@ class Recipe(ABC):
         return Objective.parse(getattr(self, "learner", self).objective)
 
     @abstractmethod
-    def prepare(self, rankings: Run, qrels: Judgements, index: Any, *, n_jobs: int | None = None) -> Fit:
+    def prepare(self, rankings: Run, qrels: Any, index: Any, *, n_jobs: int | None = None) -> Fit[M]:
         """Compute what all folds share, such as features, and return the function that fits; `index` may be None."""
         # Workers get the function, so that it has to be picklable: `partial` of a method or a module's function.
 
     def fit(
-        self, rankings: Rankings, qrels: Judgements, index: PositionalIndex | None, *, n_jobs: int | None = None
-    ) -> Fitted:
-        """Fit to all queries that have a relevant document, as `greylag.train` does without folds."""
+        self, rankings: Rankings, qrels: Any, index: PositionalIndex | None, *, n_jobs: int | None = None
+    ) -> Fitted[M]:
+        """Fit to all queries that can be learned from, as `greylag.train` does without folds."""
         first = as_run(rankings)
         return self.bound(self.prepare(first, qrels, index, n_jobs=n_jobs)(list(first), n_jobs=n_jobs))
 
@@ -162,17 +183,17 @@ def selected_model(
 
 
 @dataclass(frozen=True, repr=False)
-class CrossValidation(Printed):
+class CrossValidation(Printed, Generic[M]):
     """The result of a cross-validation: every query reranked by the model of the other folds."""
 
     run: Run
     # One for each fold
-    fitted: tuple[Fitted, ...]
+    fitted: tuple[Fitted[M], ...]
     # The test queries of each
     folds: tuple[tuple[str, ...], ...]
 
     @property
-    def models(self) -> tuple[RankingModel, ...]:
+    def models(self) -> tuple[M, ...]:
         """The model of each fold."""
         return tuple(fitted.model for fitted in self.fitted)
 
@@ -213,9 +234,9 @@ class FoldMeans(Printed):
 
 @guided
 def cross_validate(
-    recipe: Recipe,
+    recipe: Recipe[M],
     rankings: Rankings,
-    qrels: Judgements,
+    qrels: Mapping[str, Any],
     index: PositionalIndex | None,
     *,
     folds: int | Sequence[Sequence[str]] = 5,
@@ -224,8 +245,8 @@ def cross_validate(
     tag: str = "held-out",
     provenance: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
-    prepared: Fit | None = None,
-) -> CrossValidation:
+    prepared: Fit[M] | None = None,
+) -> CrossValidation[M]:
     """Rerank each query by a model that the recipe makes from the other folds.
 
     Everything that a recipe learns, tunes or selects depends on the training queries of a fold alone.
@@ -250,10 +271,10 @@ def cross_validate(
     first = as_run(rankings)
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
-    every: list[Fitted] = []
+    every: list[Fitted[M]] = []
 
     # As an argument and not from the closure, so that other processes receive it once and not for each fold.
-    def fit(training: Sequence[str], prepared: Fit) -> Fitted:
+    def fit(training: Sequence[str], prepared: Fit[M]) -> Fitted[M]:
         return prepared(training, n_jobs=n_jobs)
 
     if prepared is None:
@@ -263,5 +284,5 @@ def cross_validate(
         every.append(recipe.bound(fitted).noted({**(provenance or {}), **fold}))
         if progress is not None:
             progress(f"fold {len(every)}: {fitted}")
-    run = rerank_by_fold([fitted.stage(index) for fitted in every], parts, first, n_jobs=n_jobs, tag=tag)
+    run = rerank_by_fold([recipe.stage(fitted, index) for fitted in every], parts, first, n_jobs=n_jobs, tag=tag)
     return CrossValidation(run, tuple(every), tuple(map(tuple, parts)))

@@ -1,8 +1,8 @@
-"""Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``automatic(depth=100)``.
+"""Models by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``svmdiv(C=1,k=5)``.
 
-To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. Learners
-are entry points of the group ``greylag.learners``, by which other packages may add theirs; one that has no line there
-is a model that weights all features.
+To add a model, give `MODEL_KINDS` a line: what it is, its options, and the function that makes its recipe of them.
+Learners are entry points of the groups ``greylag.learners`` and ``greylag.diversity_learners``, by which other packages
+may add theirs; one that has no line there is a model that weights all features, or that diversifies.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
-from typing import Any, NamedTuple, get_type_hints
+from inspect import cleandoc
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from greylag.base import (
+    Names,
     Parameter,
     ParameterError,
     Value,
@@ -26,12 +28,14 @@ from greylag.base import (
     registered,
     shown,
 )
+from greylag.evaluation import read_fields
 from greylag.features import Feature, FeatureParameters, Pool, candidate_pool, unique_features
 from greylag.index import QueryForm, StopWords, read_stop_words
 from greylag.learning import EQUAL_WEIGHTS, Learner, MMRPreselection, Objective
 from greylag.rankers import RM3Stage
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
+from greylag.recipes.diversity import DiversityRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
 from greylag.recipes.rm3 import RM3Recipe
@@ -55,6 +59,8 @@ class ModelOptions:
     stop_words : str, optional
         Words to remove from queries, once the candidates are found: the list lucene or scikit-learn, or a file with one
         word per line.
+    titles : str, optional
+        A file of JSON lines with id and title, and with other fields that criteria are on, such as the documents.
     """
 
     tune: bool = False
@@ -62,6 +68,7 @@ class ModelOptions:
     preselect_weight: float = EQUAL_WEIGHTS
     first_sentence: bool = False
     stop_words: StopWords | None = None
+    titles: Annotated[str, Names(lambda name: (name,))] | None = None
 
     def __post_init__(self) -> None:
         if self.preselect is None and self.preselect_weight != EQUAL_WEIGHTS:
@@ -81,10 +88,11 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class Ranker:
+class ModelKind:
     """A model that can be spelt."""
 
-    summary: str
+    # Looks up what it is, for which a learner that diversifies is imported
+    summary_of: Callable[[], str]
     # Looks up the options, for which a learner is imported
     options_of: Callable[[], Mapping[str, Parameter]]
     # The recipe, from the objective and the values of options, and of features and pool if it takes these
@@ -99,6 +107,13 @@ class Ranker:
     baselines: tuple[str, ...] = ()
     # Whether users should hear of other measures than the default
     proposes_measure: bool = False
+    # Whether it learns from judgements by subtopic, of features that are named alone
+    diversifies: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it ranks by, or learns."""
+        return self.summary_of()
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -113,7 +128,7 @@ class Ranker:
 class SpeltModel(NamedTuple):
     """A recipe, and the form of the queries that it is trained on."""
 
-    recipe: Recipe
+    recipe: Recipe[Any]
     query_form: QueryForm
 
 
@@ -129,8 +144,9 @@ def parse_model(
     Parameters
     ----------
     text : str
-        ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `RANKERS`.
+        ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `MODEL_KINDS`.
     objective : Objective or str, default "AP"
+        What models that rank maximise.
     features : tuple of Feature, default ()
         Instead of the default pool; for ``automatic`` and ``lambdamart``, which have features of their own, besides it.
     pool : "sd", "fd" or "full", optional
@@ -154,17 +170,19 @@ def spelt_model(
     pool: Pool | None = None,
 ) -> SpeltModel:
     """Make the recipe of a model's name and options; see `parse_model`."""
-    ranker = RANKERS.get(name)
-    if ranker is None:
-        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
-    if (features or pool) and not ranker.pool:
+    kind = MODEL_KINDS.get(name)
+    if kind is None:
+        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODEL_KINDS)}")
+    if (features and not (kind.pool or kind.diversifies)) or (pool and not kind.pool):
         raise ParameterError(f"{name} takes no {'features' if features else 'pool'}")
-    given = {"features": features, "pool": ranker.pool_for(features, pool)} if ranker.pool else {}
-    values = read_options(name, options, ranker.options)
+    given: dict[str, Any] = {"features": features} if kind.pool or kind.diversifies else {}
+    if kind.pool:
+        given["pool"] = kind.pool_for(features, pool)
+    values = read_options(name, options, kind.options)
     # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = ModelOptions.pop(values, *_QUERIES)
     words = frozenset[str]() if queries.stop_words is None else read_stop_words(queries.stop_words)
-    recipe = ranker.recipe(Objective.parse(objective), values, **given)
+    recipe = kind.recipe(Objective.parse(objective), values, **given)
     return SpeltModel(recipe, QueryForm(queries.first_sentence, words))
 
 
@@ -173,12 +191,12 @@ def spelt_learner(
 ) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
     """Make the learner and the preselection of a model without an index."""
     if name not in registered("learner"):
-        why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
+        why = f"{name} needs --index" if name in MODEL_KINDS else f"unknown model {name!r:.60}"
         raise ParameterError(f"{why}: without one, {nearest(name, registered('learner'))}")
-    kind, known = find_learner(name), learner_options(name)
-    known |= {key: option for key, option in _PRESELECTION.items() if key in RANKERS[name].options}
+    kind, known = find_learner(name), parameters(find_learner(name), "objective")
+    known |= {key: option for key, option in _PRESELECTION.items() if key in MODEL_KINDS[name].options}
     for option in options:
-        if option in RANKERS[name].options and option not in known:
+        if option in MODEL_KINDS[name].options and option not in known:
             raise ParameterError(f"{name} has the option {option} with --index only")
     values = read_options(name, options, known)
     preselection = ModelOptions.pop(values, *_PRESELECTION).preselection
@@ -196,9 +214,20 @@ def find_learner(name: str) -> Any:
     return kind
 
 
+def find_diversifier(name: str) -> Any:
+    """Find the class of a registered learner of diversity; `ParameterError` if it cannot be imported or is none."""
+    kind = load_entry("diversity learner", name)
+    learns = isinstance(kind, type) and callable(getattr(kind, "fit", None)) and is_dataclass(kind)
+    if not (learns and "C" in parameters(kind)):
+        raise ParameterError(f"diversity learner {name} is {shown(kind)}, not a dataclass with a C and a method fit")
+    if both := sorted(parameters(kind).keys() & _DIVERSITY.keys()):
+        raise ParameterError(f"diversity learner {name} has the parameter {both[0]}, which recipes have: rename it")
+    return kind
+
+
 def described(name: str) -> str:
     """Describe what a model ranks by; a learner of another package by its docstring's first line, too."""
-    summary = RANKERS[name].summary
+    summary = MODEL_KINDS[name].summary
     if name in _RANKERS:
         return summary
     kind = find_learner(name)
@@ -206,15 +235,10 @@ def described(name: str) -> str:
     return summary if own.startswith(f"{kind.__name__}(") or not own else f"{summary} ({own})"
 
 
-def learner_options(name: str) -> dict[str, Parameter]:
-    """Return the options of a model without an index."""
-    return parameters(find_learner(name), "objective")
-
-
 def _weighted_options(name: str) -> dict[str, Parameter]:
     """Return the options of a learner, of features and of queries."""
-    own = learner_options(name)
-    others = {**parameters(FeatureParameters), **parameters(ModelOptions)}
+    own = parameters(find_learner(name), "objective")
+    others = {**parameters(FeatureParameters), **parameters(ModelOptions, "titles")}
     if both := sorted(own.keys() & others.keys()):
         raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
     return {**own, **others}
@@ -224,7 +248,7 @@ def model_files(text: str) -> list[str]:
     """List the files that the spelling of a model names, and the code of a learner of another package."""
     hints, (name, options) = get_type_hints(ModelOptions, include_extras=True), read_call(text)
     named = [file for option, value in options.items() for file in named_files(hints.get(option), value)]
-    return [*named, *entry_files("learner", name)]
+    return [*named, *entry_files("learner", name), *entry_files("diversity learner", name)]
 
 
 def _weighted(
@@ -249,12 +273,33 @@ def _weighted(
     return TunedMRFRecipe(recipe) if options.tune else recipe
 
 
-def _of_features(name: str, summary: str) -> Ranker:
+def _of_features(name: str, summary: str) -> ModelKind:
     """Make a model of the features themselves, by a registered learner."""
-    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name), pool="full", own=False)
+    options, recipe = partial(_weighted_options, name), partial(_weighted, name)
+    return ModelKind(lambda: summary, options, recipe, pool="full", own=False)
 
 
-def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> Ranker:
+def _diversifier(name: str) -> ModelKind:
+    """Make a model that diversifies, by a registered learner, which says what it is."""
+
+    def summary() -> str:
+        return cleandoc(find_diversifier(name).__doc__).partition("\n")[0].rstrip(".")
+
+    def make(objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...]) -> Recipe[Any]:
+        if values.get("validate") and "C" in values:
+            raise ParameterError("C and validate=true cannot be combined: validate chooses C")
+        kind, titles = find_diversifier(name), values.pop("titles", None)
+        learner = kind(**{key: values.pop(key) for key in parameters(kind) if key in values})
+        fields = None if titles is None else read_fields(titles)
+        return DiversityRecipe(learner, document_features=tuple(map(str, features)), titles=fields, **values)
+
+    def options() -> dict[str, Parameter]:
+        return {**parameters(find_diversifier(name)), **_DIVERSITY}
+
+    return ModelKind(summary, options, make, diversifies=True)
+
+
+def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> ModelKind:
     """Make a model of the features that are tuned, with the options of a class."""
 
     def make(objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...], pool: Pool) -> Recipe:
@@ -263,12 +308,13 @@ def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *with
         )
         return recipe(objective, sources, **values)
 
-    return Ranker(
-        summary, lambda: {**_SOURCES, **parameters(kind, "objective", *without)}, make, pool="sd", union=True, **more
-    )
+    def options() -> dict[str, Parameter]:
+        return {**_SOURCES, **parameters(kind, "objective", *without)}
+
+    return ModelKind(lambda: summary, options, make, pool="sd", union=True, **more)
 
 
-def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
+def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> ModelKind:
     """Describe a model whose options are the values to try for the parameters that it tunes."""
     known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
     grid = {
@@ -281,7 +327,8 @@ def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
     def make(objective: Objective, values: dict[str, Any]) -> Recipe:
         return replace(model, objective=objective, grid={**GRID, **values})
 
-    return Ranker(f"{summary}, tuned over the values of its options", lambda: {**grid, **_QUERIES}, make)
+    tuned = f"{summary}, tuned over the values of its options"
+    return ModelKind(lambda: tuned, lambda: {**grid, **_QUERIES}, make)
 
 
 _OPTIONS = parameters(ModelOptions)
@@ -290,7 +337,8 @@ _QUERIES, _PRESELECTION = (
     for names in (("first_sentence", "stop_words"), ("preselect", "preselect_weight"))
 )
 _SOURCES = parameters(FeatureSources, "pool")
-_RANKERS: Mapping[str, Ranker] = {
+_DIVERSITY = {**parameters(DiversityRecipe, "document_features", "picks"), "titles": _OPTIONS["titles"]}
+_RANKERS: Mapping[str, ModelKind] = {
     "automatic": _from_sources(
         AutomaticRecipe,
         lambda objective, sources, **options: AutomaticRecipe(objective, sources=sources, **options),
@@ -315,14 +363,15 @@ _RANKERS: Mapping[str, Ranker] = {
         "trees of tuned RM3, MRF and manifold ranking, by LightGBM",
     ),
 }
-RANKERS: Mapping[str, Ranker] = {
+MODEL_KINDS: Mapping[str, ModelKind] = {
     **_RANKERS,
     **{
         name: _of_features(name, f"all features, weighted by {entry.value}")
         for name, entry in registered("learner").items()
         if name not in _RANKERS
     },
+    **{name: _diversifier(name) for name in registered("diversity learner")},
 }
-"""The models that rank, by name: greylag's, and a model for each learner of other packages."""
+"""The models by name: greylag's that rank, one for each learner of other packages, and those that diversify."""
 TUNED = (*BASELINES, "rm3")
 """The names of all models whose parameters are tuned, and nothing else."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
+from typing import Any, Generic, cast
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from greylag.base import (
     FormatError,
     ParameterError,
     Run,
-    as_qrels,
     as_run,
     as_text,
     check_counts,
     gather_missing,
     guided,
     html_text,
+    run_step,
     shown,
     visible,
 )
@@ -36,9 +37,7 @@ from greylag.evaluation import (
 )
 from greylag.index import PositionalIndex, QueryForm
 from greylag.learning import (
-    Judgements,
     concatenated,
-    judged_topics,
     listed_grades,
     listed_run,
     read_features,
@@ -47,13 +46,13 @@ from greylag.learning import (
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
-from greylag.recipes.fitted import Fitted
+from greylag.recipes.fitted import Fitted, M
 from greylag.recipes.index_free import ColumnRecipe
-from greylag.recipes.recipe import CrossValidation, FoldMeans, Rankings, Recipe, cross_validate
+from greylag.recipes.recipe import FIRST, CrossValidation, FoldMeans, Rankings, Recipe, cross_validate
 from greylag.recipes.source_gains import sources_table
 from greylag.recipes.spelling import parse_model
 
-HELD_OUT, FIRST, UNJUDGED = "held out", "first stage", "general model"
+HELD_OUT, UNJUDGED, VALIDATION = "held out", "general model", "validation (chose C)"
 FOLD_MEASURES = "AP", "nDCG@10", "nDCG(dcg='exp-log2')@10"
 """Besides the recipe's measure, of given folds."""
 MAX_TOPICS = 5_000
@@ -70,7 +69,7 @@ _log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True, repr=False)
-class TrainingResult:
+class TrainingResult(Generic[M]):
     """A model, and what cross-validation says of the recipe that made it; ``str`` is a summary to read.
 
     Parameters
@@ -82,7 +81,9 @@ class TrainingResult:
         None without folds.
     scores : mapping of str to Scores
         The recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the "general
-        model", which needs no judgements, if the recipe begins with one. Empty without folds.
+        model", which needs no judgements, if the recipe begins with one. Of a model that diversifies, subtopic loss and
+        alpha-nDCG of the "first stage", "chance", "MMR" and the "held out" rankings. Empty without folds, but for
+        "validation (chose C)", the rankings of queries that a model was not trained on.
     baselines : mapping of str to Run
         With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
         "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
@@ -92,15 +93,15 @@ class TrainingResult:
         With given folds, their means by the recipe's measure, AP, and nDCG@10 with both gains.
     """
 
-    fitted: Fitted
-    held_out: CrossValidation | None = field(default=None, compare=False)
+    fitted: Fitted[M]
+    held_out: CrossValidation[M] | None = field(default=None, compare=False)
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
     baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
     depth: int | None = None
     by_fold: FoldMeans | None = field(default=None, compare=False)
 
     @property
-    def model(self) -> RankingModel:
+    def model(self) -> M:
         """The model that was trained on all queries."""
         return self.fitted.model
 
@@ -111,7 +112,9 @@ class TrainingResult:
 
     @property
     def baseline(self) -> str:
-        """The baseline with the best held-out mean, the first stage included, with which `verdict` compares."""
+        """The baseline with the best held-out mean, or the first stage of a model that diversifies."""
+        if not isinstance(self.model, RankingModel):
+            return FIRST
         others = [name for name in self.scores if name not in (HELD_OUT, UNJUDGED)]
         return max(others, key=lambda name: float(self.scores[name].means[0]))
 
@@ -126,7 +129,7 @@ class TrainingResult:
     def verdict(self) -> str:
         """The gain by held-out scores over the best baseline and the general model; without folds, of the choice."""
         choice = "The automatic choice"
-        if self.scores:
+        if self.held_out is not None:
             name = choice if self.choice else "The held-out model"
             against = {UNJUDGED: f"the {UNJUDGED}, without judgements"}
             sentences = [
@@ -153,14 +156,16 @@ class TrainingResult:
         return visible(f"<{type(self).__name__}: {self.fitted}>")
 
     def __str__(self) -> str:
-        fitted, scores = self.fitted, self.model.training_scores
-        lines, advice = [], self.advice
+        fitted, model = self.fitted, self.model
+        if not isinstance(model, RankingModel):
+            return visible(str(fitted))
+        scores, lines, advice = model.training_scores, [], self.advice
         if self.depth is not None:
             lines.append(f"Training scores cover the top {self.depth} documents, which are learned from.")
         if self.choice is not None:
             lines.append(as_text(self.choice.table()))
             if fitted.gains:
-                lines.append(as_text(sources_table(fitted.gains, self.model.objective)))
+                lines.append(as_text(sources_table(fitted.gains, model.objective)))
             lines += [f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items()]
         elif fitted.adapted or not scores:  # features that were named beforehand
             lines.append(str(fitted))
@@ -169,16 +174,16 @@ class TrainingResult:
                     f"{name} is at an end of its values, {low} to {high}: try more, as in {name}=[VALUE,VALUE]"
                 )
         else:
-            weights = [f"{w:+.6g}  {spec}" for spec, w in zip(self.model.features, self.model.weights, strict=True)]
+            weights = [f"{w:+.6g}  {spec}" for spec, w in zip(model.features, model.weights, strict=True)]
             if len(scores) > 1 and len(set(scores)) == 1:  # features that were not added one by one
-                lines += [f"{self.model.objective} {scores[0]:.4f} on training topics with", *weights]
+                lines += [f"{model.objective} {scores[0]:.4f} on training topics with", *weights]
             else:
-                lines += [f"{self.model.objective} {s:.4f}  {w}" for s, w in zip(scores, weights, strict=True)]
+                lines += [f"{model.objective} {s:.4f}  {w}" for s, w in zip(scores, weights, strict=True)]
             if not self.scores and fitted.validation is None:
                 advice = "These are training scores; folds (--folds 5) add held-out ones."
         if fitted.validation is not None:
             mean, topics = fitted.validation.means[0], len(fitted.validation.qids)
-            lines.append(f"{self.model.objective} {mean:.4f} on {topics} topics for validation")
+            lines.append(f"{model.objective} {mean:.4f} on {topics} topics for validation")
         return visible("\n".join([*lines, *(fill(text, LINE_WIDTH) for text in (self.verdict, advice) if text)]))
 
     def _repr_html_(self) -> str:
@@ -188,9 +193,9 @@ class TrainingResult:
 @guided
 def train(
     rankings: Rankings,
-    qrels: Judgements,
+    qrels: Mapping[str, Mapping[str, Any]],
     index: PositionalIndex | None,
-    recipe: Recipe | str | None = None,
+    recipe: Recipe[M] | str | None = None,
     *,
     folds: int | Sequence[Sequence[str]] | None = None,
     seed: int = 0,
@@ -199,7 +204,7 @@ def train(
     progress: Callable[[str], None] | None = None,
     query_form: QueryForm | None = None,
     most_topics: int = MAX_TOPICS,
-) -> TrainingResult:
+) -> TrainingResult[M]:
     """Make the best model that the judged queries allow, or one by a recipe.
 
     With `folds`, each query is also ranked by a model of the other folds, and these rankings are scored.
@@ -209,7 +214,8 @@ def train(
     rankings : Run or iterable of Ranking
         The first stage, which the model reranks.
     qrels : mapping of qid to docid to grade
-        Only queries with a relevant document, by the objective's level, are trained on.
+        Only queries with a relevant document, by the objective's level, are trained on. Of qid to subtopic to docid to
+        grade for a model that diversifies, which is trained and tested on queries with a candidate for a subtopic.
     index : PositionalIndex or None
         None for an `IndexFreeRecipe` or `ColumnRecipe`.
     recipe : Recipe or str, default ``AutomaticRecipe()``
@@ -242,18 +248,21 @@ def train(
             f"recipe is {shown(recipe)}: give a name as greylag train --model takes it, such as 'lambdamart', "
             "or a recipe of greylag.recipes"
         )
-    recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
-    qrels = as_qrels(qrels)
+    recipe = cast("Recipe[M]", AutomaticRecipe()) if recipe is None else recipe
+    form, given, qrels = query_form or QueryForm(), as_run(rankings), recipe.judgements(qrels)
     if not (index is None or isinstance(index, PositionalIndex)):
         raise ParameterError(
             f"index is {shown(index)}: give a PositionalIndex, by PositionalIndex.from_lucene(folder), or None"
         )
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
-    relevant = judged_topics(given, qrels, recipe.measure.rel)
-    # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
+    if recipe.diversifies and form != QueryForm():
+        raise ParameterError("query_form is for models that rank: give rankings with shorter queries")
+    relevant = recipe.topics(given, qrels, index)
     drawn = sample_topics(relevant, most_topics, seed=seed)
-    ranked = frozenset(given if len(drawn) == len(relevant) else drawn)
+    # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
+    every = len(drawn) == len(relevant) and not recipe.diversifies
+    ranked = frozenset(given if every else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in ranked), given.tag)
     if isinstance(folds, int):
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
@@ -261,7 +270,9 @@ def train(
         folds = [kept for fold in folds if (kept := [qid for qid in fold if qid in ranked])]
     # Features are computed once, for the folds and for the model of all queries.
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    held_out, scores, validated, of_baselines, by_fold = None, {}, {}, dict[str, Run](), None
+    # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
+    judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
+    held_out, scores, of_baselines, by_fold = None, dict[str, Scores](), dict[str, Run](), None
     if folds is not None:
         held_out = cross_validate(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
@@ -272,13 +283,18 @@ def train(
         if (unjudged := recipe.unjudged(index)) is not None:
             stages = [ModelRanker(unjudged, index, transfer=True)] * len(held_out.folds)
             runs[UNJUDGED] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=UNJUDGED)
-        # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
-        judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
-        scores = {name: score_documents(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
-        by_fold = None if isinstance(folds, int) else held_out.by_fold(judged, [recipe.measure, *FOLD_MEASURES])
-        validated = {"held_out": {"folds": len(held_out.folds), **scores[HELD_OUT].by_measure}}
-    fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
-    fitted = replace(fitted, model=replace(fitted.model, query_form=form))
+        scores = recipe.score(runs, judged, index)
+    fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs))
+    if held_out is None and fitted.chosen_on:
+        # The nearest to held-out rankings that there are without folds
+        before = first.select_queries(fitted.chosen_on)
+        chosen = run_step(recipe.stage(fitted, index), before, n_jobs=n_jobs)
+        scores = recipe.score({FIRST: before, VALIDATION: chosen}, judged, index)
+    if isinstance(fitted.model, RankingModel):
+        if held_out is not None:
+            by_fold = None if isinstance(folds, int) else held_out.by_fold(judged, [recipe.measure, *FOLD_MEASURES])
+            fitted = fitted.noted({"held_out": {"folds": len(held_out.folds), **scores[HELD_OUT].by_measure}})
+        fitted = replace(fitted, model=replace(cast(Any, fitted.model), query_form=form))
     depth = recipe.depth if any(len(ranking) > (recipe.depth or len(ranking)) for ranking in first.rankings) else None
     return TrainingResult(fitted, held_out, scores, of_baselines, depth, by_fold)
 
@@ -336,7 +352,7 @@ def train_on_letor(
         if progress is not None:
             progress(f"{part.name}: {fitted}")
     folds = tuple(test.qids for test in tests)
-    run = rerank_by_fold([fitted.stage(None) for fitted in every], folds, first, n_jobs=n_jobs, tag=tag)
+    run = rerank_by_fold([whole.stage(fitted, None) for fitted in every], folds, first, n_jobs=n_jobs, tag=tag)
     held_out = CrossValidation(run, tuple(every), folds)
     runs = {HELD_OUT: run, **held_out_baselines(held_out, first, None)}
     scores = {name: score_documents(one, grades, [str(whole.measure)]) for name, one in runs.items()}
@@ -357,7 +373,7 @@ def sample_topics(qids: Sequence[str], limit: int, *, seed: int = 0) -> list[str
 
 
 def held_out_baselines(
-    held_out: CrossValidation,
+    held_out: CrossValidation[M],
     first: Run,
     index: PositionalIndex | None,
     *,

@@ -46,7 +46,7 @@ from greylag.index import MODELS, LuceneIndex, QueryForm
 from greylag.learning import judged_topics
 from greylag.rankers import RankingModel
 from greylag.recipes import (
-    RANKERS,
+    MODEL_KINDS,
     TUNED,
     CrossValidation,
     FusionRecipe,
@@ -95,8 +95,8 @@ def read_model(text: str) -> None:
     name, options = read_call(text)
     if name == FUSION:
         read_options(name, options, FUSION_OPTIONS)
-    else:
-        parse_model(text)
+    elif parse_model(text).recipe.diversifies:
+        raise ParameterError(f"{name} diversifies: name a model that ranks")
 
 
 NAMED = {name: f"tuned-{name}" for name in TUNED}
@@ -163,13 +163,13 @@ class System(config.Settings):
     @property
     def takes_features(self) -> bool:
         """Whether the model can rank by features that are named."""
-        return self.name != FUSION and RANKERS[self.name].pool is not None
+        return self.name != FUSION and MODEL_KINDS[self.name].pool is not None
 
     def columns(self) -> str:
         """Describe in a few words what the model ranks by."""
         if not self.takes_features:
             return "rankings of the first stage" if self.name == FUSION else "its own"
-        ranker, features = RANKERS[self.name], parse_features(self.features) if self.features else ()
+        ranker, features = MODEL_KINDS[self.name], parse_features(self.features) if self.features else ()
         pool = ranker.pool_for(features, self.pool)
         parts = [*(["its own"] if ranker.own else []), *([f"pool {pool}"] if pool else []), *map(str, features)]
         return shorten(", ".join(parts), COLUMNS_WIDTH, placeholder=" ...")

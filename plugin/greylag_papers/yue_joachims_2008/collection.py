@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from greylag.diversity import C_GRID
 from greylag.evaluation import Figure, Section, Significance, line_figure, to_dict
+from greylag.recipes import C_GRID
 from greylag.studies import Context, Outcome, Positive, Study, comparison_table, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

@@ -12,7 +12,6 @@ import numpy as np
 from greylag import ParameterError
 from greylag.base import TIE_TOLERANCE, FloatArray, Gain, IntArray, ModularGain, greedy_picks, parallel_map
 from greylag.diversity import (
-    C_GRID,
     MMR,
     Candidates,
     CoverageModel,
@@ -23,6 +22,7 @@ from greylag.diversity import (
 )
 from greylag.evaluation import Scores, Significance, Subtopics, compare_scores, parse_measure
 from greylag.learning import CuttingPlane
+from greylag.recipes import C_GRID
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 
 LOSS = "weighted subtopic loss"

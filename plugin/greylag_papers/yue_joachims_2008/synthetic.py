@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity import C_GRID
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Section, holm, line_figure
+from greylag.recipes import C_GRID
 from greylag.studies import Context, Experiment, Outcome, Positive, Study, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

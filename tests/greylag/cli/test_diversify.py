@@ -4,8 +4,8 @@ import pytest
 
 from greylag import PositionalIndex, read_run
 from greylag.cli.diversify import commands
-from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic, read_aspects, read_subtopic_qrels
+from greylag.recipes import choose_diversifier
 from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES
 
 

@@ -1,6 +1,7 @@
 """Tests `rerank`, `ranking_inputs`, `model_inputs`."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,13 +23,13 @@ from greylag.base import read_json_lines
 from greylag.base.ranking import SEEN
 from greylag.cli.model_inputs import seen_topics
 from greylag.diversity import CSSVM, MMR, Coverage, DiversityModel, GroupLimit, RandomOrder, SVMDiv, XQuAD
-from greylag.diversity.recipe import parse_diversity, train_to_diversify
 from greylag.evaluation import read_subtopic_qrels, read_titles
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index import ArrayVectors
 from greylag.rankers import ManifoldRanker, MaxPassage, RankingModel
-from greylag.recipes import HybridSearch
+from greylag.recipes import HybridSearch, train
+from greylag.recipes.spelling import parse_model
 from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt, unremarked, write_qrels
 
 
@@ -150,11 +151,12 @@ def test_held_out_rankings_are_the_librarys(learn, made, few, tmp_path):
         code, told, _ = learn(qrels, tmp_path / "m.json", "--model", spelling, "--folds", 2, "--out-run", out)
         assert (code, "subtopic-loss@3" in told) == (0, True)
         named = texts if "titles=" in spelling else None
-        expected = train_to_diversify(
-            parse_diversity(spelling), first, read_subtopic_qrels(qrels), index, titles=named, folds=2
-        )
+        recipe = replace(parse_model(spelling).recipe, titles=named)
+        expected = train(first, read_subtopic_qrels(qrels), index, recipe, folds=2)
         assert DiversityModel.load(tmp_path / "m.json").weights == expected.model.weights
-        assert {q: r.docids for q, r in read_run(out).items()} == {q: r.docids for q, r in expected.held_out.items()}
+        assert {q: r.docids for q, r in read_run(out).items()} == {
+            q: r.docids for q, r in expected.held_out.run.items()
+        }
 
 
 def test_from_judgements_to_the_runs_of_an_ensemble(command, refused, made, few, tmp_path, ensemble):

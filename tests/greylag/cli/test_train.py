@@ -1,7 +1,4 @@
-"""Training on the command line.
-
-Tests `train` and `train_diversifier`.
-"""
+"""Training on the command line."""
 
 import re
 from dataclasses import replace

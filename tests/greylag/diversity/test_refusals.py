@@ -1,4 +1,4 @@
-"""What diversifiers, their models and recipes refuse: the call, the error, and what its message has."""
+"""What diversifiers and their models refuse: the call, the error, and what its message has."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from greylag.base import ModelError, ParameterError, Run
+from greylag.base import ModelError, ParameterError
 from greylag.diversity import (
     CSSVM,
     MMR,
@@ -20,20 +20,14 @@ from greylag.diversity import (
     RandomOrder,
     SVMDiv,
     XQuAD,
-    choose_diversifier,
-    fit_svmdiv,
 )
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import CoverageFeatures
-from greylag.diversity.recipe import parse_diversity, train_to_diversify
-from greylag.diversity.training import training_examples
 from greylag.index import ArrayVectors
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 
 INDEX, OTHER, RANKING = samples.index(1, 15), samples.index(2, 15), samples.ranking(2, 3)
-FIRST = Run(tuple(samples.ranking(seed, 15, f"q{seed}") for seed in range(3)))
-QRELS = {f"q{seed}": samples.judgements(seed, 15) for seed in range(3)}
 MODEL, ENSEMBLE = (replace(model, fingerprint=INDEX.fingerprint) for model in (samples.MODEL, samples.ENSEMBLE))
 ANCHORS = CoverageFeatures((("count", 1), ("anchor", 2)), (0.1,))
 
@@ -92,20 +86,6 @@ def make(titles=None):
         (lambda: make({"d1": {"title": "a"}}), "'anchor'"),
         (lambda: make({RANKING.docids[0]: {"anchor": 7}})(RANKING), "7|string"),
         (lambda: CandidateMaker(INDEX, PRESETS["svmdiv"], depth=0), "depth|0"),
-        (lambda: training_examples(FIRST, {}, CandidateMaker(INDEX, PRESETS["svmdiv"])), "nothing to learn from"),
-        (lambda: fit_svmdiv(FIRST, QRELS, INDEX, preset="other"), "'other'|svmdiv-all-levels"),
-        (lambda: parse_diversity("svmdif"), "'svmdif'|svmdiv"),
-        (lambda: parse_diversity("svmdiv(depht=3)"), "'depht'|depth"),
-        (lambda: parse_diversity("svmdiv(C=1,validate=true)"), "C|validate"),
-        (lambda: parse_diversity("svmdiv(retrain=true)"), "validate=true"),
-        (lambda: parse_diversity("svmdiv(criteria=tea)"), "'tea'"),
-        (lambda: parse_diversity("svmdiv(thresholds=2)"), "threshold"),
-        (lambda: parse_diversity("svmdiv(k=0)"), "k|0"),
-        (lambda: train_to_diversify(parse_diversity("svmdiv(validate=true)"), FIRST, QRELS, INDEX), "validate|4|3"),
-        (lambda: choose_diversifier(FIRST, QRELS), "give an index, vectors or scores of aspects"),
-        (lambda: choose_diversifier(FIRST, QRELS, index=INDEX, methods=["mmr", "mmr"]), "twice"),
-        (lambda: choose_diversifier(FIRST, QRELS, methods=["svmdiv"], folds=2), "svmdiv needs an index"),
-        (lambda: choose_diversifier(FIRST, QRELS, index=INDEX, cost="subtopic-loss@5"), "subtopic-loss@5|nDCG@10"),
     ],
 )
 def test_parameters(call, parts):

@@ -1,7 +1,4 @@
-"""SVM-div: ranking, and training.
-
-Tests `training`.
-"""
+"""SVM-div: ranking, and training by its recipe."""
 
 import logging
 from dataclasses import replace
@@ -10,11 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from greylag.base import Pipeline, Ranking
-from greylag.diversity import C_GRID, CSSVM, PRESETS, CandidateMaker, CoverageModel, RandomOrder, SVMDiv, train
-from greylag.diversity.training import mean_loss, training_examples
+from greylag.base import Pipeline, Ranking, Run
+from greylag.diversity import CSSVM, PRESETS, CoverageModel, RandomOrder, SVMDiv
 from greylag.index.positional import PositionalIndex
 from greylag.learning import Coulomb, CuttingPlane
+from greylag.recipes import C_GRID, DiversityRecipe
+from greylag.recipes.diversity import mean_loss
 from tests.greylag.diversity import samples
 
 N = 15
@@ -77,14 +75,17 @@ def collection():
             judged[f"s{s}"][f"q{q}d{i}"] = 1
         qrels[f"q{q}"] = judged
         rankings.append(Ranking(f"q{q}", "", tuple(f"q{q}d{i}" for i in range(30)), np.arange(30.0, 0, -1)))
-    return PositionalIndex.from_texts(contents), rankings, qrels
+    return PositionalIndex.from_texts(contents), Run(tuple(rankings)), qrels
+
+
+def few(run, number):
+    return Run(run.rankings[:number])
 
 
 @pytest.fixture(scope="module")
 def examples(collection):
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"])
-    return make, training_examples(rankings, qrels, make)
+    return DiversityRecipe(CuttingPlane()).prepare(rankings, qrels, index).args
 
 
 def test_learns_which_words_matter(collection, examples):
@@ -92,12 +93,12 @@ def test_learns_which_words_matter(collection, examples):
     make, known = examples
     qids = list(known)
     training, test = ({qid: known[qid] for qid in part} for part in (qids[:8], qids[8:]))
-    fitted = train(training, make, CuttingPlane(C=10.0), k=4)
+    fitted = DiversityRecipe(CuttingPlane(C=10.0), k=4).weigh(make, training)
     model = fitted.model
     assert model.fingerprint == index.fingerprint
     assert model.provenance["queries"] == [*fitted.queries] == qids[:8]
-    assert (fitted.validation, fitted.learner) == ((), CuttingPlane(C=10.0))
-    assert str(fitted).startswith(f"8 queries: C 10, objective {fitted.solution.objective:.6g}, gap ")
+    assert fitted.chosen_on == ()
+    assert str(fitted).startswith(f"svmdiv on 8 queries: C 10, objective {model.provenance['objective']:.6g}, gap ")
     assert model.provenance["C"] == 10.0
     assert model.provenance["method"] == "svmdiv"
     assert model.provenance["gap"] <= 10.0 * 1e-3 + 1e-9
@@ -106,7 +107,7 @@ def test_learns_which_words_matter(collection, examples):
     counting = np.array([1.0 if name == "count>=1 in 0.001" else 0.0 for name in model.features.names])
     assert learned < 0.5 * mean_loss(CoverageModel(4), test.values(), counting)
     # The stage picks what the model infers.
-    for ranking in rankings[8:]:
+    for ranking in rankings.rankings[8:]:
         x, _ = known[ranking.qid]
         picked = tuple(ranking.docids[i] for i in CoverageModel(4).infer(x, weights))
         assert SVMDiv(model, index, k=4)(ranking).docids[:4] == picked
@@ -116,14 +117,15 @@ def test_validation_chooses_the_cost(examples):
     make, known = examples
     training = dict(list(known.items())[:5])
     validation = dict(list(known.items())[5:9])
-    fitted = train(training, make, CuttingPlane(C=123.0), k=4, validation=validation)
+    fitted = DiversityRecipe(CuttingPlane(C=123.0), k=4).weigh(make, training | validation, list(validation))
     model = fitted.model
-    assert model.provenance["C"] == fitted.learner.C in C_GRID
-    assert model.provenance["validation"] == [*fitted.validation] == list(validation)
+    assert model.provenance["C"] in C_GRID
+    assert model.provenance["validation"] == [*fitted.chosen_on] == list(validation)
+    assert str(fitted).startswith(f"svmdiv on 5 queries, C chosen on 4 more: C {model.provenance['C']:g}, ")
     solutions = dict(CuttingPlane().fit_path(CoverageModel(4), list(training.values()), C_GRID))
     losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
     assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
-    assert C_GRID[int(np.argmin(losses))] == fitted.learner.C
+    assert C_GRID[int(np.argmin(losses))] == model.provenance["C"]
 
 
 def test_the_loss_of_an_ensemble_is_pick_best(examples):
@@ -139,23 +141,27 @@ def test_ensembles_are_trained_and_validated(examples, monkeypatch):
     training = dict(list(known.items())[:3])
     validation = dict(list(known.items())[3:9])
     learner, grid = Coulomb(M=3, alpha=2.0, seed=4), (0.01, 1.0, 100.0)
-    monkeypatch.setattr("greylag.diversity.training.C_GRID", grid)
+    monkeypatch.setattr("greylag.recipes.diversity.C_GRID", grid)
     found = {C: replace(learner, C=C).fit(CoverageModel(4), list(training.values())) for C in grid}
     losses = [mean_loss(CoverageModel(4), validation.values(), found[C].weights) for C in grid]
-    model = train(training, make, learner, k=4, validation=validation).model
+    recipe = DiversityRecipe(learner, k=4, validate=True)
+    model = recipe.weigh(make, training | validation, list(validation)).model
     best = grid[int(np.argmin(losses))]
     assert np.array(model.weights).tobytes() == found[best].weights.tobytes()
     made = {"M": 3, "alpha": 2.0, "assignment": "all", "seed": 4, "C": best, "mean_angle": found[best].mean_angle}
     assert {key: model.provenance[key] for key in made} == made
-    assert train(training, make, replace(learner, C=best), k=4).model.weights == model.weights
+    assert replace(recipe, learner=replace(learner, C=best)).weigh(make, training).model.weights == model.weights
+    again = replace(recipe, retrain=True).weigh(make, training | validation, list(validation))
+    every = replace(recipe, learner=replace(learner, C=best)).weigh(make, training | validation)
+    assert again.model.weights == every.model.weights != model.weights
+    assert (again.chosen_on, again.queries) == ((), every.queries)
 
 
 def test_queries_without_a_covered_subtopic_are_dropped(collection, caplog):
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"], depth=20)
     partial = {"q0": qrels["q0"], "q1": {}, "q2": {"s": {"q2d0": 0}}, "q3": {"s": {"q3d29": 1}}}
     with caplog.at_level(logging.WARNING, "greylag"):
-        examples = training_examples(rankings[:5], partial, make)
+        _, examples = DiversityRecipe(CuttingPlane(), depth=20).prepare(few(rankings, 5), partial, index).args
     assert list(examples) == ["q0"]
     assert len(examples["q0"][0]) == 20
     assert "dropped 2 queries without judgements: q1, q4" in caplog.text
@@ -164,25 +170,22 @@ def test_queries_without_a_covered_subtopic_are_dropped(collection, caplog):
 
 def test_fewer_candidates_than_k(collection):
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"], depth=3)
-    examples = training_examples(rankings[:3], qrels, make)
-    model = train(examples, make, CuttingPlane(), k=5).model
+    model = DiversityRecipe(CuttingPlane(), depth=3).fit(few(rankings, 3), qrels, index).model
     assert np.isfinite(model.weights).all()
-    assert len(SVMDiv(model, index, k=5)(rankings[4].head(3))) == 3
+    assert len(SVMDiv(model, index, k=5)(rankings.rankings[4].head(3))) == 3
 
 
 @pytest.mark.parametrize("kind", [SVMDiv, CSSVM])
 def test_as_many_documents_are_diversified_as_were_trained_on(collection, kind, caplog):
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"], depth=8)
-    model = train(training_examples(rankings[:3], qrels, make), make, CuttingPlane(), k=3).model
-    stage = kind(model, index)
+    model = DiversityRecipe(CuttingPlane(), k=3, depth=8).fit(few(rankings, 3), qrels, index).model
+    stage, ranking = kind(model, index), rankings.rankings[4]
     assert (model.depth, stage.depth) == (8, 8)
-    assert stage(rankings[4]).docids[8:] == rankings[4].docids[8:]
-    assert stage(rankings[4]) == kind(model, index, depth=8)(rankings[4])
+    assert stage(ranking).docids[8:] == ranking.docids[8:]
+    assert stage(ranking) == kind(model, index, depth=8)(ranking)
     assert not caplog.records
     deeper = kind(model, index, depth=20)
     assert [record.getMessage() for record in caplog.records] == [
         "the model was trained on the top 8 documents, and is to diversify 20"
     ]
-    assert deeper(rankings[4]).docids[8:] != rankings[4].docids[8:]
+    assert deeper(ranking).docids[8:] != ranking.docids[8:]

@@ -9,12 +9,12 @@ import pytest
 
 from greylag.base import ParameterError, Ranking, Run
 from greylag.base.core.registry import _installed, registered
-from greylag.diversity import choose_diversifier
 from greylag.evaluation import read_run, write_run
 from greylag.features import FeatureExtractor, PythonFeature, parse_features
 from greylag.features.stage_registry import StageStep, find_stage, modules_of
 from greylag.passages import rerank
 from greylag.rankers import RankingModel
+from greylag.recipes import choose_diversifier
 from tests.greylag.cli.conftest import command, refused
 from tests.greylag.diversity import samples
 from tests.refusals import refuses

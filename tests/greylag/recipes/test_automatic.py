@@ -23,7 +23,7 @@ from greylag.recipes.automatic import INCUMBENT
 from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, System, choose, cross_folds, learners, title
 from greylag.recipes.general import GeneralRanker, general_model
 from greylag.recipes.sources import TunedRM3
-from greylag.recipes.spelling import RANKERS
+from greylag.recipes.spelling import MODEL_KINDS
 from tests.greylag.learning.samples import random_data, spreads
 from tests.greylag.recipes.test_sources import INDEX, QIDS, QRELS, RANKINGS, SOURCES
 
@@ -111,7 +111,7 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path):
         made = model.provenance["choice"]
         assert (made["queries"], " + ".join(made["chosen"])) == (len(fitted.queries), *fitted.chosen)
         # A baseline is the model that its features would make alone, and ranks as its stage does.
-        assert tuple(fitted.baselines) == RANKERS["automatic"].baselines
+        assert tuple(fitted.baselines) == MODEL_KINDS["automatic"].baselines
         assert all(baseline.parameters == model.parameters for baseline in fitted.baselines.values())
         written = {name: sorted(weights) for name, weights in model.provenance["baselines"].items()}
         assert written == {name: sorted(map(str, of.features)) for name, of in fitted.baselines.items()}

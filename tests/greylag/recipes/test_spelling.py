@@ -17,7 +17,7 @@ from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baseline
 from greylag.recipes.baselines import GRID, TunedMRFRecipe
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.recipes.spelling import RANKERS, model_files, parse_model
+from greylag.recipes.spelling import MODEL_KINDS, model_files, parse_model
 from tests.greylag.learning.samples import collection, rankings
 from tests.refusals import refuses
 
@@ -59,12 +59,12 @@ def test_learners_and_preselection():
     assert recipe == MRFRecipe(features, learner, parameters=FeatureParameters(b=1.0), preselection=MMRPreselection(1))
 
 
-@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.parametrize("name", [name for name, kind in MODEL_KINDS.items() if not kind.diversifies])
 def test_every_model_takes_its_defaults(name):
     """What the help shows as defaults is what a model without options has."""
     if name == "lambdamart":
         pytest.importorskip("lightgbm")
-    given = {key: option.default for key, option in RANKERS[name].options.items() if option.default is not None}
+    given = {key: option.default for key, option in MODEL_KINDS[name].options.items() if option.default is not None}
     spelt = ",".join(
         f"{key}=[{','.join(map(str, value))}]" if isinstance(value, tuple) else f"{key}={str(value).lower()}"
         for key, value in given.items()
@@ -73,7 +73,7 @@ def test_every_model_takes_its_defaults(name):
     assert str(parse_model(name, "nDCG@5").recipe.measure) == "nDCG@5"
 
 
-@pytest.mark.parametrize("name", [name for name, ranker in RANKERS.items() if ranker.pool])
+@pytest.mark.parametrize("name", [name for name, kind in MODEL_KINDS.items() if kind.pool])
 def test_features_and_pools_of_every_model_that_takes_any(name):
     """The full pool, or features in its place; sd and features for the two that have features of their own."""
     if name == "lambdamart":

@@ -25,7 +25,7 @@ from greylag.features.spelling import parse_features
 from greylag.features.stage_registry import StageStep
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fusion
-from greylag.recipes.spelling import RANKERS, described, parse_model
+from greylag.recipes.spelling import MODEL_KINDS, described, parse_model
 from greylag.studies import pipeline, pipeline_report
 from greylag.studies.collection import open_collection
 from greylag.studies.config import shipped_file
@@ -70,7 +70,7 @@ def test_expected_scores(done, folder, settings, opened):
 
 
 def test_a_report_describes_a_model_in_its_own_words(done, folder):
-    words = {name: described(name) for name in RANKERS}
+    words = {name: described(name) for name, kind in MODEL_KINDS.items() if not kind.diversifies}
     assert len(set(words.values())) == len(words)
     for name, ranks_by in words.items():
         shared = (0.5, 0.5 if name == "listwise" else 0.6)
@@ -190,6 +190,7 @@ MANY = ",".join(f"SD/unordered/LM-U-{width}" for width in range(1, 13))
         ("model: mrf(max_clique=1)", "model: max_clique"),
         ("model: mrf(mu=0)", "model: mu"),
         ("model: brf", "model: unknown model 'brf'"),
+        ("model: svmdiv", "model: svmdiv diversifies: name a model that ranks"),
         ("model: fusion", "fusion: "),
         ("model: mrf(first_sentence=true)", "mrf: queries are shortened"),
         ("features: SD/LM", "features"),

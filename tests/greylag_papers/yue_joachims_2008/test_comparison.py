@@ -7,7 +7,6 @@ from scipy.sparse import csr_matrix
 
 from greylag.base import greedy_picks
 from greylag.diversity import (
-    C_GRID,
     PRESETS,
     Coverage,
     CoverageModel,
@@ -18,6 +17,7 @@ from greylag.diversity import (
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
 from greylag.learning import CuttingPlane, TrainingSet
+from greylag.recipes import C_GRID
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     LEARNER,

@@ -9,11 +9,10 @@ from tests.greylag.diversity import samples
 from greylag.base import ParameterError, Run
 from greylag.base.core.registry import _installed as entry_points
 from greylag.base.core.registry import load_entry, registered
-from greylag.diversity import recipe
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.learning import GreedySelection, Objective
-from greylag.recipes import spelling
+from greylag.recipes import spelling, train
 from greylag.recipes.spelling import spelt_learner
 from greylag.testing import check_diversity_learner, check_feature, check_learner
 
@@ -80,7 +79,8 @@ def _installed(tmp_path, monkeypatch):
     registered.cache_clear()
     names = ("first", "clashing", "absent", "none")
     theirs = {name: spelling._of_features(name, "theirs") for name in names}
-    monkeypatch.setattr(spelling, "RANKERS", {**spelling.RANKERS, **theirs})
+    theirs["counting"] = spelling._diversifier("counting")
+    monkeypatch.setattr(spelling, "MODEL_KINDS", {**spelling.MODEL_KINDS, **theirs})
     yield
     entry_points.cache_clear()
     registered.cache_clear()
@@ -98,18 +98,17 @@ def test_a_learner_of_another_package_trains():
     assert spelling.described("clashing") == "theirs"  # the docstring is dataclass's own
 
 
-def test_a_learner_of_diversity_of_another_package_trains(monkeypatch):
-    monkeypatch.setattr(recipe, "DIVERSITY_MODELS", {"counting": recipe.DiversityModelKind("counting")})
-    assert recipe.DIVERSITY_MODELS["counting"].summary == "Weigh what counts"
-    titles, *code = recipe.diversity_files("counting(titles=t.jsonl)")
+def test_a_learner_of_diversity_of_another_package_trains():
+    assert spelling.MODEL_KINDS["counting"].summary == "Weigh what counts"
+    titles, *code = spelling.model_files("counting(titles=t.jsonl)")
     assert (titles, [Path(file).name for file in code]) == ("t.jsonl", ["theirs_too.py"])  # inputs, both of them
-    parsed = recipe.parse_diversity("counting(C=2,k=3)")
+    parsed = spelling.parse_model("counting(C=2,k=3)").recipe
     check_diversity_learner(parsed.learner)
     first = Run(tuple(samples.ranking(seed, 9, f"q{seed}") for seed in range(4)))
     qrels = {f"q{seed}": samples.judgements(seed, 9) for seed in range(4)}
-    learned = recipe.train_to_diversify(parsed, first, qrels, samples.index(1, 9), folds=2)
+    learned = train(first, qrels, samples.index(1, 9), parsed, folds=2)
     assert learned.model.weights[0] == tuple(map(float, range(learned.model.features.n_features)))
-    assert (str(learned.fitted), learned.held_out is None) == ("4 queries: C 2", False)
+    assert (str(learned.fitted), learned.held_out is None) == ("svmdiv on 4 queries: C 2", False)
 
 
 def test_a_feature_of_another_package_is_parsed_and_extracted():
@@ -125,7 +124,7 @@ def test_a_feature_of_another_package_is_parsed_and_extracted():
     [
         (parse_feature, "wrong:1", "wrong longest:"),
         (spelling.parse_model, "clashing", "clashing b"),
-        (recipe.find_diversity_learner, "deep", "deep depth"),
+        (spelling.find_diversifier, "deep", "deep depth"),
         (lambda text: load_entry("learner", text), "absent", "absent No module"),
         (lambda text: load_entry("learner", text), "none", "none imported"),
         (lambda text: load_entry("learner", text), "twice", "others:Other, theirs_too:First"),

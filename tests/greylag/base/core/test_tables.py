@@ -21,13 +21,13 @@ from greylag.base.core.tables import (
     cell_text,
     html_text,
 )
-from greylag.diversity.choice import DiversifierChoice
 from greylag.evaluation import Evaluation, Scores, compare_scores, parse_measure
 from greylag.evaluation.scoring.measures import parse_measures
 from greylag.evaluation.scoring.selection_bias import BestOfMany
 from greylag.features import parse_features
 from greylag.rankers import RankingModel
 from greylag.rankers.explanation import Explanation, FeatureShare
+from greylag.recipes.diversifiers import DiversifierChoice
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import CrossValidation
 

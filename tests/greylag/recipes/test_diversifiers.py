@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.base import Run, read_json_lines
-from greylag.diversity import MMR, PM2, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
-from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
+from greylag.base import ParameterError, Run, read_json_lines
+from greylag.diversity import MMR, PM2, SVMDiv, XQuAD
 from greylag.evaluation import (
     best_of_many,
     evaluate_by_subtopic,
@@ -22,7 +21,10 @@ from greylag.evaluation.scoring.selection_bias import unseen_scores
 from greylag.features.stage_registry import StageStep
 from greylag.index import ArrayVectors
 from greylag.index.positional import PositionalIndex
+from greylag.recipes import choose_diversifier, fit_svmdiv
+from greylag.recipes.diversifiers import CHOSEN, NONE, TRIED_WEIGHTS
 from tests.greylag.diversity import samples
+from tests.refusals import refuses
 
 N = 15
 QIDS = [f"q{number}" for number in range(10)]
@@ -208,6 +210,19 @@ def test_the_recommendation_is_corrected_for_the_choice():
     corrected = found.winner.comparison
     assert corrected.verdict in str(found)
     assert found.recommended == (found.best if corrected.significant else NONE)
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"index": None}, "give an index, vectors or scores of aspects"),
+        ({"methods": ["mmr", "mmr"]}, "twice"),
+        ({"index": None, "methods": ["svmdiv"]}, "svmdiv needs an index"),
+        ({"cost": "subtopic-loss@5"}, "subtopic-loss@5|nDCG@10"),
+    ],
+)
+def test_refusals(options, parts):
+    refuses(lambda: choose(**options), ParameterError, parts, "|")
 
 
 @pytest.mark.long

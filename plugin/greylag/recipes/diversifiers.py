@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from greylag.base import (
     guided,
     html_text,
 )
-from greylag.diversity.recipe import diversify_by_fold, parse_diversity
 from greylag.evaluation import (
     DIFFERENCE_DECIMALS,
     SIGNIFICANCE_LEVEL,
@@ -40,8 +39,18 @@ from greylag.evaluation import (
     score_subtopics,
     split_folds,
 )
-from greylag.features import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
+from greylag.features import (
+    StageStep,
+    find_stage,
+    parse_feature,
+    registered_stages,
+    required_parameters,
+    stage_parameters,
+)
 from greylag.index import PositionalIndex, Vectors
+from greylag.recipes.diversity import DiversityRecipe
+from greylag.recipes.recipe import cross_validate
+from greylag.recipes.spelling import parse_model
 
 TRIED_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, CHOSEN = "none", "chosen in training"
@@ -317,9 +326,14 @@ def _learned(
     """Diversify each fold by the stage's model, learned from the others."""
     if index is None:
         raise ParameterError(f"{step} needs an index")
-    recipe = parse_diversity(step.stage.learned_by, LEARNED_FEATURES)
-    make, examples = recipe.prepare(first.select_queries(qrels), qrels, index, n_jobs=n_jobs)
-    return diversify_by_fold(recipe, make, examples, list(qrels), folds, first, k=k, tag=step.name, n_jobs=n_jobs)
+    spelt, _ = parse_model(step.stage.learned_by, features=tuple(map(parse_feature, LEARNED_FEATURES)))
+    recipe = replace(cast(DiversityRecipe, spelt), picks=k)
+    prepared = recipe.prepare(first.select_queries(qrels), qrels, index, n_jobs=n_jobs)
+    # In the order of the judgements, in which the learner gets its queries.
+    judged = Run(tuple(first[qid] for qid in qrels if qid in first), first.tag)
+    return cross_validate(
+        recipe, judged, qrels, index, folds=folds, n_jobs=n_jobs, tag=step.name, prepared=prepared
+    ).run
 
 
 def _evaluated(run: Run, qrels: SubtopicQrels, measures: tuple[Measure, Measure]) -> Scores:
