@@ -53,7 +53,7 @@ class Feature(Score):
     def __str__(self):
         return "mine"
 
-    def bind(self, index, shared):
+    def bind(self, index):
         return lambda ranking: called() * ranking.scores
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own):
 
 
 def test_the_code_of_what_trains_counts(own):
-    code = "from greylag.cli.train import spelt_files; print(spelt_files('mine'), spelt_files('mine-sets(C=1)'))"
+    code = "from greylag.recipes.spelling import model_files; print(model_files('mine'), model_files('mine-sets(C=1)'))"
     done = python("-c", code, cwd=own, env=installed(own), check=True)
     assert done.stdout.count("mine/late.py") == 2
 

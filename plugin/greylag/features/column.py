@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from greylag.base import ParameterError
 from greylag.features.feature import Evidence, Feature, Values
@@ -25,7 +25,7 @@ class Column(Evidence):
     name: str
     values: Values | None = field(default=None, compare=False, repr=False)
 
-    def bind(self, index: PositionalIndex | None, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex | None) -> Values:
         """Bind the function of values; `ParameterError` if there is none."""
         if self.values is None:
             raise ParameterError(

@@ -78,7 +78,7 @@ class Prior(Evidence):
         default = None if match["default"] is None else float(match["default"])
         return cls(match["file"], cast(Literal["raw", "log"], match["scale"] or "raw"), default)
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Read the file; `FormatError` if it is not of the form, or names no document of the index."""
         of_documents = self.values(index)
         return lambda ranking: of_documents[index.documents(ranking.docids)]
@@ -140,7 +140,7 @@ class DocumentStatistic(Evidence):
 
     name: Literal["length", "entropy", "common"]
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
         statistics = index.cache(_statistics)
         column = ("length", "entropy", "common").index(self.name)
@@ -171,7 +171,7 @@ class Score(Evidence):
     needs_index: ClassVar[bool] = False
     reads_query: ClassVar[bool] = False
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the scores, shape (n,)."""
         return lambda ranking: ranking.scores
 
@@ -184,7 +184,7 @@ class ReciprocalRank(Evidence):
     needs_index: ClassVar[bool] = False
     reads_query: ClassVar[bool] = False
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the reciprocal ranks, shape (n,)."""
         return lambda ranking: 1.0 / np.arange(1, len(ranking) + 1)
 
@@ -212,7 +212,7 @@ class RunScore(Evidence):
         if not self.file or split_method(self.file)[1]:
             raise ParameterError(f"feature {self}: {self.file!r} cannot name a run here; rename the file")
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Read the run; `FormatError` if the file is not one."""
         run = read_run(self.file)
 
@@ -257,8 +257,12 @@ class VectorCosine(Evidence):
             if not re.fullmatch(r"[^,()\s]+", file):
                 raise ParameterError(f"feature {self}: {file!r} cannot name a file of vectors here; rename the file")
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Read the vectors; `FormatError` if a file has none, or the two have vectors of different lengths."""
+        return self.bind_beside(index, {})
+
+    def bind_beside(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Bind, and share files of vectors."""
         documents, queries = (_vectors(file, shared) for file in (self.documents, self.queries))
         size, other = documents.array.shape[1], queries.array.shape[1]
         if size != other:
@@ -284,7 +288,7 @@ class LatentCosine(Evidence):
     form: ClassVar[str] = "latent"
     uses_ranking: ClassVar[bool] = False
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the cosines of a ranking's documents, shape (n,)."""
         from greylag.index import LatentVectors  # slow to import
 

@@ -391,7 +391,7 @@ class FeatureExtractor:
         evidence = {f: base for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
         for base in evidence.values():
             base.check_files()
-        return {f: base.bind(self._opened, shared) for f, base in evidence.items()}
+        return {f: base.bind_beside(self._opened, shared) for f, base in evidence.items()}
 
     @cached_property
     def _weightings(self) -> dict[tuple[str, int | None], Weighting]:

@@ -129,8 +129,12 @@ class Evidence(Feature, ABC):
     """A feature that is not a sum over cliques: a function of the ranking computes it."""
 
     @abstractmethod
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Load the feature's data; return its function from a ranking to values."""
+
+    def bind_beside(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Bind, and share with the other features of an extractor what `shared` has by name; by default, nothing."""
+        return self.bind(index)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class PythonFeature(Evidence):
                 "PythonFeature('bert', score)"
             )
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the function, with a check of its results."""
         if self.function is None:
             raise ParameterError(

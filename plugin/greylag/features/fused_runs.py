@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class FusedRuns(Evidence):
         """Return the fusion of the runs ``place(file)``."""
         return replace(self, runs=tuple(str(place(run)) for run in self.runs))
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Read the runs; `FormatError` if a file is not one."""
         runs = [read_run(file) for file in self.runs]
 

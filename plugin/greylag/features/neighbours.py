@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class NeighbourScore(Evidence):
     form: ClassVar[str] = "neighbours"
     reads_query: ClassVar[bool] = False
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the means of a ranking's documents, shape (n,)."""
         vectors = index.cache(_unit_vectors)
 

@@ -59,7 +59,11 @@ class StageScore(Evidence):
         """Return the score by the placed stages."""
         return StageScore(tuple(step.place_files(place) for step in self.steps))
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
+        """Make the stages."""
+        return self.bind_beside(index, {})
+
+    def bind_beside(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Make the stages; features with the same first stages share them."""
         before: Callable[[Ranking], Ranking] = lambda ranking: ranking  # noqa: E731
         for number, step in enumerate(self.steps[:-1], 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from greylag.base import CollectionError
 from greylag.features.feature import Evidence, Values
@@ -25,7 +25,7 @@ class WrittenForm(Evidence):
 
     unit: Unit
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the shares of a ranking's documents, shape (n,)."""
         words = index.words
         if words is None:

@@ -70,7 +70,7 @@ class ModelRanker(Stage):
             object.__setattr__(self, "model", self.model.at_length(self.index.average_length))
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         for column in self.model.columns:
-            column.bind(self.index, {})  # refuses a column without values before anything is ranked
+            column.bind(self.index)  # refuses a column without values before anything is ranked
         _ = self._extractor  # refuses features that need an index
 
     @cached_property

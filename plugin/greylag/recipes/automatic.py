@@ -101,6 +101,19 @@ class Automatic:
             choice = replace(choice, by="Chosen by {} topics for validation")
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
 
+    def fit_model(
+        self,
+        data: RankingData,
+        systems: Sequence[Candidate] = (),
+        *,
+        validation: RankingData | None = None,
+        n_jobs: int | None = None,
+    ) -> Fitted:
+        """Fit the model of the choice, which is compared with the systems that need no learning."""
+        selection, choice = self.choose(data, baselines=systems, validation=validation, n_jobs=n_jobs)
+        model = selected_model(selection, data, self, {"set_aside": []})
+        return Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice)
+
     def parts(self, qids: Sequence[str]) -> list[list[str]]:
         """Return the queries that each fold holds out."""
         return split_folds(qids, min(self.folds, len(qids)), self.seed)

@@ -41,7 +41,7 @@ def add_translation(
     *by_others, feature = fit_by_fold(learn, data.qids, [*parts, ()], what="translations", n_jobs=n_jobs)
     column = np.empty(len(data.docids))
     for part, translation in zip(parts, by_others, strict=True):
-        values = translation.bind(index, {})
+        values = translation.bind(index)
         for qid in part:
             first, end = data.spans[qid]
             docids = data.docids[first:end]

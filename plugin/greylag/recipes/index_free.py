@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -27,11 +27,10 @@ from greylag.learning import (
     training_data,
 )
 from greylag.rankers import ModelRanker, span
-from greylag.recipes.automatic import Automatic
-from greylag.recipes.choice import Candidate, System, cross_folds, title
+from greylag.recipes.choice import Candidate, System, cross_folds
 from greylag.recipes.fitted import Fitted, alone
-from greylag.recipes.lambdamart import LambdaMART, fit_trees
-from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
+from greylag.recipes.lambdamart import LambdaMART
+from greylag.recipes.recipe import Fit, Recipe, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.union import check_runs, constant_columns
 
@@ -80,7 +79,8 @@ class IndexFreeRecipe(Recipe):
         check_number(whole.qids)
         systems = self._systems(whole)  # before preselection, which may drop a baseline's column
         data, provenance = _preselected(whole, self.preselection)
-        folds = cross_folds(data, self.learner.parts(data.qids)) if isinstance(self.learner, Automatic) else ()
+        parts = getattr(self.learner, "parts", None)  # of the learner's own cross-validation
+        folds = () if parts is None else cross_folds(data, parts(data.qids))
         gains = source_gains(folds, self.measure, {"first stage": FIRST_STAGE})
         fitted = replace(_fitted(self.learner, data, systems, n_jobs=n_jobs), gains=gains).noted(provenance)
         # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
@@ -178,13 +178,10 @@ def _fitted(
     validation: RankingData | None = None,
     n_jobs: int | None = None,
 ) -> Fitted:
-    """Fit a learner; `Automatic` compares with the systems that need no learning."""
-    if isinstance(learner, LambdaMART):
-        return fit_trees(learner, data, validation)
-    if isinstance(learner, Automatic):
-        selection, choice = learner.choose(data, baselines=systems, validation=validation, n_jobs=n_jobs)
-        model = selected_model(selection, data, learner, {"set_aside": []})
-        return Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice)
+    """Fit a learner, by its own `fit_model` if it has one: of trees, or of the best of these systems and others."""
+    if (fit := getattr(learner, "fit_model", None)) is not None:
+        return cast(Fitted, fit(data, systems, validation=validation, n_jobs=n_jobs))
+    learner = cast(Learner, learner)
     with step("learning") as learning, learning.inside():
         return Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)
 

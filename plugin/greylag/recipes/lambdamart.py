@@ -13,6 +13,7 @@ from greylag.base import ParameterError, Run
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
 from greylag.learning import Judgements, Objective, RankingData, Selection, useful_features
+from greylag.recipes.choice import Candidate
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedSources
@@ -77,6 +78,26 @@ class LambdaMART:
         parameters = FeatureParameters() if data.origin is None else data.origin.parameters
         return Trees.from_lightgbm(booster.model_to_string(num_iteration=grown), features, parameters)
 
+    def fit_model(
+        self,
+        data: RankingData,
+        systems: Sequence[Candidate] = (),
+        *,
+        validation: RankingData | None = None,
+        n_jobs: int | None = None,
+    ) -> Fitted:
+        """Fit a model of one feature, the trees; see `grow`. Systems without learning are not compared with."""
+        useful, set_aside = useful_features(data)
+        if validation is not None:
+            validation = validation.select_features(validation.columns_of(useful.names))
+        trees = self.grow(useful, validation)
+        scores = trees.scores(useful.features)
+        # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
+        grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
+        noted = {"set_aside": set_aside, "candidates": len(useful.specs)}
+        selection = Selection.of([1.0], grown, self.objective, [len(useful.specs)])
+        return Fitted.of(selected_model(selection, grown, cast(Any, self), noted), data.qids)
+
     def _best(self, booster: Any, validation: RankingData) -> int:
         """Find the number of trees that is best for the validation queries."""
         score, scores = Objective.parse(self.objective).scorer(validation), np.zeros(len(validation.docids))
@@ -110,18 +131,4 @@ class LambdaMARTRecipe(Recipe):
 
     def learn(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune the features and learn the trees on these training queries; trees grow in one thread."""
-        return fit_trees(self.learner, features.training(features.tune(qids), qids))
-
-
-def fit_trees(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> Fitted:
-    """Fit a model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
-    useful, set_aside = useful_features(data)
-    if validation is not None:
-        validation = validation.select_features(validation.columns_of(useful.names))
-    trees = learner.grow(useful, validation)
-    scores = trees.scores(useful.features)
-    # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
-    grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
-    noted = {"set_aside": set_aside, "candidates": len(useful.specs)}
-    selection = Selection.of([1.0], grown, learner.objective, [len(useful.specs)])
-    return Fitted.of(selected_model(selection, grown, cast(Any, learner), noted), data.qids)
+        return self.learner.fit_model(features.training(features.tune(qids), qids))

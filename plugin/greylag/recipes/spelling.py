@@ -208,7 +208,7 @@ def find_learner(name: str) -> Any:
     """Find the class of a registered learner; `ParameterError` if it cannot be imported or is none."""
     kind = load_entry("learner", name)
     # By what it has and not by its bases, so that other packages need not import greylag.
-    learns = isinstance(kind, type) and (callable(getattr(kind, "fit", None)) or issubclass(kind, LambdaMART))
+    learns = isinstance(kind, type) and any(callable(getattr(kind, name, None)) for name in ("fit", "fit_model"))
     if not (learns and is_dataclass(kind) and "objective" in {field.name for field in fields(kind)}):
         raise ParameterError(f"learner {name} is {shown(kind)}, not a dataclass with an objective and a method fit")
     return kind

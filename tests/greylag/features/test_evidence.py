@@ -191,8 +191,8 @@ def test_bad_spellings_and_files(spelt, tmp_path):
         VectorCosine(feature.documents, str(short)),
         VectorCosine(str(tmp_path / "none.npz"), feature.queries),
     )
-    refuses(lambda: wrong.bind(INDEX, {}), FormatError, "short.jsonl 3 2")
-    refuses(lambda: absent.bind(INDEX, {}), FormatError, "none.npz")
+    refuses(lambda: wrong.bind(INDEX), FormatError, "short.jsonl 3 2")
+    refuses(lambda: absent.bind(INDEX), FormatError, "none.npz")
 
 
 def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path, monkeypatch):

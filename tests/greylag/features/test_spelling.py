@@ -108,7 +108,7 @@ class First(Evidence):
     share: float
     name: str
 
-    def bind(self, index, shared):
+    def bind(self, index):
         raise NotImplementedError
 
 

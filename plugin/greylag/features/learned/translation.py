@@ -59,7 +59,7 @@ class Translation(LearnedFeature):
         if not (0 < self.mu < np.inf and 0 <= self.own <= 1 and all(0 <= share <= 1 for share in shares)):
             raise ModelError("the table of translations is damaged: train the model again")
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the function of a ranking's documents."""
         translate = self.translator(index)
         weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=self.mu))

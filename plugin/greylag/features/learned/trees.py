@@ -186,7 +186,7 @@ class Trees(LearnedFeature):
         """The number of splits by each feature, shape (f,)."""
         return np.bincount(self.split[self.split != LEAF], minlength=len(self.features))
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex) -> Values:
         """Bind the scores of a ranking's documents, from their features."""
         extractor = FeatureExtractor(index, self.features, self.parameters)
         return lambda ranking: self.scores(extractor(ranking))

@@ -29,7 +29,7 @@ class Longest(Evidence):
     reads_query = uses_ranking = needs_index = False
     least: str
 
-    def bind(self, index, shared):
+    def bind(self, index):
         return lambda ranking: np.array([max(len(docid), int(self.least)) for docid in ranking.docids], dtype=float)
 
 @dataclass(frozen=True)

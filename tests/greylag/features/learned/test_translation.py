@@ -102,7 +102,7 @@ def test_what_is_probable_is_kept():
 def test_values_are_those_of_the_formula_and_of_lm_without_a_table():
     feature = learn_translation(INDEX, RANKINGS, QRELS, mu=MU, own=OWN)
     changing = {word for words in feature.table.values() for word in words}
-    values = feature.bind(INDEX, {})
+    values = feature.bind(INDEX)
     for ranking in RANKINGS[:3]:
         expected = []
         for text in TEXTS.values():
@@ -118,7 +118,7 @@ def test_values_are_those_of_the_formula_and_of_lm_without_a_table():
         np.testing.assert_array_equal(values(mixed), values(ranking)[order])
         lm = FeatureExtractor(INDEX, parse_features("FI/term/LM"), FeatureParameters(mu=MU))(ranking)[:, 0]
         for other in (Translation(MU, OWN, {}), Translation(MU, 1.0, feature.table)):
-            np.testing.assert_allclose(other.bind(INDEX, {})(ranking), lm)
+            np.testing.assert_allclose(other.bind(INDEX)(ranking), lm)
 
 
 def test_no_query_has_values_of_a_table_that_was_learned_from_it():
@@ -128,7 +128,7 @@ def test_no_query_has_values_of_a_table_that_was_learned_from_it():
     assert fitted.specs == (*data.specs, learn_translation(INDEX, RANKINGS, QRELS, mu=MU))
     for held_out in parts:
         table = learn_translation(INDEX, [r for r in RANKINGS if r.qid not in held_out], QRELS, mu=MU)
-        expected = np.concatenate([table.bind(INDEX, {})(r) for q in held_out for r in RANKINGS if r.qid == q])
+        expected = np.concatenate([table.bind(INDEX)(r) for q in held_out for r in RANKINGS if r.qid == q])
         np.testing.assert_array_equal(fitted.select_queries(held_out).features[:, 1], expected)
         changed = {**QRELS, **{qid: {f"d{d}": 1 for d in range(20)} for qid in held_out}}
         refitted = add_translation(data, INDEX, RANKINGS, changed, parts, MU)
