@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from benchmarks.harness import Row, seconds
 from benchmarks.svmdiv import DATA, training
 from greylag.base import FloatArray, IntArray
-from greylag.learning import Coulomb, CuttingPlane
-from greylag.learning.structured.coulomb_solvers import Repulsion
+from greylag.learning import CuttingPlane
+from greylag_papers.schiegg_2016.coulomb import Coulomb
+from greylag_papers.schiegg_2016.coulomb_solvers import Repulsion
 from greylag_papers.schiegg_2016.potts import best_labels, neighbours
 from greylag_papers.yue_joachims_2008.queries import synthetic_queries
 

@@ -8,9 +8,10 @@ import pytest
 
 from greylag.base.core.registry import registered
 from greylag.diversity import CoverageModel
-from greylag.learning import Coulomb, CuttingPlane, TrainingSet
+from greylag.learning import CuttingPlane, TrainingSet
 from greylag.recipes.spelling import find_diversifier
 from greylag.testing import check_diversity_learner
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from tests.greylag.diversity import samples

@@ -17,9 +17,10 @@ from greylag import (
 )
 from greylag.diversity import CSSVM, DiversityModel, EssentialPages
 from greylag.features import FeatureExtractor, candidate_pool
-from greylag.learning import CoordinateAscent, Coulomb, CuttingPlane, GreedySelection, Objective, training_data
+from greylag.learning import CoordinateAscent, CuttingPlane, GreedySelection, Objective, training_data
 from greylag.rankers import ManifoldRanker, RankingModel
 from greylag.recipes import train_on_data
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 
 index = PositionalIndex.from_lucene("index")
 model, diversity = RankingModel.load("model.json"), DiversityModel.load("div.json")

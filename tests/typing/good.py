@@ -26,7 +26,6 @@ from greylag.evaluation import Evaluation, compare_scores, read_subtopic_qrels
 from greylag.features import FeatureExtractor, candidate_pool
 from greylag.learning import (
     CoordinateAscent,
-    Coulomb,
     CuttingPlane,
     GreedySelection,
     Objective,
@@ -43,6 +42,7 @@ from greylag.recipes import (
     cross_validate,
     train_on_data,
 )
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 
 
 def reverse(ranking: Ranking) -> Ranking:

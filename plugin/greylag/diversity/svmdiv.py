@@ -95,7 +95,7 @@ class CSSVM(_LearnedStage):
     Parameters
     ----------
     model : DiversityModel
-        The ensemble, such as one trained by `greylag.learning.Coulomb`.
+        The ensemble, such as ``greylag train --model cssvm`` learns.
     index, titles, transfer, depth, k
         See `SVMDiv`.
 

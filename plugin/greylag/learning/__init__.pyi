@@ -19,16 +19,12 @@ from .linesearch.objectives import Objective as Objective
 from .listwise import ListwiseRegression as ListwiseRegression
 from .preselect import MMRPreselection as MMRPreselection
 from .selection import MMRFeatureSelection as MMRFeatureSelection
-from .structured.coulomb import Coulomb as Coulomb
-from .structured.coulomb import Update as Update
-from .structured.coulomb_solvers import Assignment as Assignment
+from .structured.constraint_pool import ConstraintPool as ConstraintPool
 from .structured.cutting_plane import CuttingPlane as CuttingPlane
-from .structured.electrostatics import directions as directions
-from .structured.electrostatics import lengths as lengths
-from .structured.ensemble import Ensemble as Ensemble
 from .structured.model import StructuredModel as StructuredModel
 from .structured.model import TrainingSet as TrainingSet
 from .structured.model import inner as inner
+from .structured.model import task_losses as task_losses
 
 # isort: split
 # Between wings, not public:

@@ -50,7 +50,7 @@ class DiversityRecipe(Recipe[DiversityModel]):
     Parameters
     ----------
     learner : DiversityLearner
-        `CuttingPlane` learns SVM-div, `Coulomb` an ensemble.
+        `CuttingPlane` learns SVM-div; others may learn an ensemble.
     k : int >= 1, default 5
         The size of the sets that it learns to pick.
     depth : int >= 1, default 100

@@ -25,7 +25,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from greylag.base import FloatArray, IntArray
-from greylag.learning import CuttingPlane, Ensemble, TrainingSet, directions, lengths
+from greylag.learning import CuttingPlane, TrainingSet
+from greylag_papers.schiegg_2016.electrostatics import directions, lengths
+from greylag_papers.schiegg_2016.ensemble import Ensemble
 
 _log = logging.getLogger("greylag")
 

@@ -18,18 +18,12 @@ from pydantic import Field
 
 from greylag import ParameterError
 from greylag.base import FloatArray, parallel_map
-from greylag.learning import (
-    Assignment,
-    Coulomb,
-    CuttingPlane,
-    Ensemble,
-    StructuredModel,
-    TrainingSet,
-    Update,
-    directions,
-    lengths,
-)
+from greylag.learning import CuttingPlane, StructuredModel, TrainingSet
 from greylag.studies import Experiment, Positive
+from greylag_papers.schiegg_2016.coulomb import Coulomb, Update
+from greylag_papers.schiegg_2016.coulomb_solvers import Assignment
+from greylag_papers.schiegg_2016.electrostatics import directions, lengths
+from greylag_papers.schiegg_2016.ensemble import Ensemble
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 
 Example = tuple[Any, Any]

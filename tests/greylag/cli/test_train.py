@@ -12,10 +12,11 @@ from greylag.cli.search import search_first
 from greylag.evaluation import PooledSources, evaluate, read_qrels, read_run, read_topics
 from greylag.features.spelling import parse_features
 from greylag.index import RM3Search
-from greylag.learning import Coulomb, CuttingPlane
+from greylag.learning import CuttingPlane
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes.spelling import parse_model
 from greylag.recipes.training import train as train_by
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 from tests.greylag.cli.conftest import ON_BOTH_INDEXES, spelt
 
 TINY = {"k1": (0.9,), "b": (0.4,), "mu": (1000.0,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}

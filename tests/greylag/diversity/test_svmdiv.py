@@ -10,9 +10,10 @@ import pytest
 from greylag.base import Pipeline, Ranking, Run
 from greylag.diversity import CSSVM, PRESETS, CoverageModel, RandomOrder, SVMDiv
 from greylag.index.positional import PositionalIndex
-from greylag.learning import Coulomb, CuttingPlane
+from greylag.learning import CuttingPlane
 from greylag.recipes import C_GRID, DiversityRecipe
 from greylag.recipes.diversity import mean_loss
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 from tests.greylag.diversity import samples
 
 N = 15

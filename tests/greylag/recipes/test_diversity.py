@@ -13,9 +13,10 @@ from greylag.evaluation.scoring.folds import split_folds
 from greylag.evaluation.scoring.subtopics import relevant_documents
 from greylag.features import parse_feature
 from greylag.index import QueryForm
-from greylag.learning import Coulomb, CuttingPlane
+from greylag.learning import CuttingPlane
 from greylag.recipes import DiversityRecipe, fit_svmdiv, train
 from greylag.recipes.spelling import MODEL_KINDS, parse_model
+from greylag_papers.schiegg_2016.coulomb import Coulomb
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.learning import CuttingPlane, TrainingSet
-from greylag.learning.structured.ensemble import perturbations
+from greylag_papers.schiegg_2016.ensemble import perturbations
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from tests.greylag.learning.structured.models import ComparingTable, Table, optimum_around, random_tables
 

@@ -4,7 +4,6 @@ Tests `constraint_pool`, `dual_steps`, `model` and `greylag.base.core.checks`.
 """
 
 import logging
-from typing import get_args
 
 import clarabel
 import numpy as np
@@ -13,11 +12,9 @@ from scipy.sparse import csc_matrix
 from threadpoolctl import threadpool_limits
 
 from greylag.base import ModelError, ParameterError
-from greylag.learning import Coulomb, CuttingPlane, Ensemble, TrainingSet
-from greylag.learning.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
-from greylag.learning.structured.coulomb_solvers import Repulsion
+from greylag.learning import ConstraintPool, CuttingPlane, TrainingSet
+from greylag.learning.structured.constraint_pool import IDLE_LIMIT
 from greylag.learning.structured.dual_steps import climb
-from greylag.learning.structured.ensemble import perturbations
 from tests.greylag.learning.structured.models import Table, optimum_around, random_tables
 
 
@@ -40,17 +37,13 @@ def optimum(examples, C, signs=()):
 @pytest.mark.parametrize("C", [0.01, 1.0, 1000.0, 1e5])
 @pytest.mark.parametrize("seed", range(6))
 def test_converged_means_close_to_the_optimum_relative_to_it(seed, C):
-    """At large C, where the optimum is a small part of C, too; an ensemble of one member is the same."""
+    """At large C, where the optimum is a small part of C, too."""
     examples, signs = random_tables(seed, n=1 + seed, outputs=5 + 3 * seed, d=3 + 4 * seed), (0, 2)
     best, model = optimum(examples, C, signs), Table(nonnegative=signs)
     solution = CuttingPlane(C).fit(model, examples)
     assert solution.converged
     assert solution.objective - solution.gap <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= solution.objective <= best * 1.0011
-    for repulsion in get_args(Repulsion):
-        alone = Coulomb(1, C=C, repulsion=repulsion).fit(model, examples)
-        assert alone.converged
-        assert TrainingSet(model, examples).objective(alone.weights[0], C) <= 1.03 * best
 
 
 @pytest.mark.parametrize("signs", [(), (0, 3)])
@@ -240,25 +233,6 @@ def test_signs():
     assert TrainingSet(Table(), training.examples).nonnegative.tolist() == []
 
 
-def test_size_angle_and_losses():
-    ensemble = Ensemble(np.eye(3), epochs=4, converged=True)
-    assert len(ensemble) == 3
-    assert ensemble.mean_angle == pytest.approx(90.0)
-    examples = random_tables(0, n=5, outputs=6, d=3)
-    losses = ensemble.losses(Table(), examples)
-    assert losses.tolist() == [[truth[np.argmax(x[:, m])] for x, truth in examples] for m in range(3)]
-    assert ensemble.losses(Table(), []).shape == (3, 0)
-
-
-def test_perturbations_are_a_tenth_as_long_as_the_weights():
-    rng = np.random.default_rng(0)
-    weights = np.array([3.0, 0.0, 4.0])
-    found = perturbations(weights, 200, rng)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 0.5)
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=0.08)  # no preferred direction
-    np.testing.assert_allclose(np.linalg.norm(perturbations(np.zeros(3), 4, rng), axis=1), 0.1)
-
-
 def training(*sizes, **options):
     return TrainingSet(Table(**options), [example for size in sizes for example in random_tables(0, *size)])
 
@@ -267,14 +241,8 @@ def training(*sizes, **options):
     ("call", "error", "parts"),
     [
         *(
-            ((lambda kind=kind, options=options: kind(**options)), ParameterError, next(iter(options)))
-            for kind, *every in (
-                (CuttingPlane, {"C": 0.0}, {"C": np.inf}, {"epsilon": 0.0}, {"epsilon": np.nan}, {"max_iterations": 0}),
-                (Coulomb, {"M": 0}, {"alpha": -1.0}, {"alpha": np.nan}, {"alpha": np.inf}, {"s": 0.0}, {"s": np.inf}),
-                (Coulomb, {"repulsion": "magnetic"}, {"C": 0.0}, {"assignment": "none"}, {"update": "newton"}),
-                (Coulomb, {"update": "stochastic"}, {"epochs": 0}, {"epsilon": 0.0}, {"seed": -1}),
-            )
-            for options in every
+            ((lambda options=options: CuttingPlane(**options)), ParameterError, next(iter(options)))
+            for options in ({"C": 0.0}, {"C": np.inf}, {"epsilon": 0.0}, {"epsilon": np.nan}, {"max_iterations": 0})
         ),
         (lambda: CuttingPlane().fit_path(Table(), random_tables(0, 2, 2, 3), [1.0, 0.0]), ParameterError, "C 0.0"),
         (training, ParameterError, "examples"),
@@ -282,7 +250,7 @@ def training(*sizes, **options):
         (lambda: CuttingPlane().fit(Table(), [(np.full((2, 2), np.nan), np.zeros(2))]), ModelError, "example 0 nan"),
         (lambda: training((2, 3, 3), nonnegative=(3,)).nonnegative, ModelError, "3"),
         (lambda: training((2, 3, 3), nonnegative=(-4,)).nonnegative, ModelError, "-4 3"),
-        (lambda: Coulomb().fit(object(), random_tables(0, 2, 2, 3)), ParameterError, "object infer target"),
+        (lambda: CuttingPlane().fit(object(), random_tables(0, 2, 2, 3)), ParameterError, "object infer target"),
     ],
 )
 def test_refusals(call, error, parts):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from greylag.learning import Coulomb, TrainingSet
-from greylag.learning.structured.coulomb_solvers import (
+from greylag.learning import TrainingSet, task_losses
+from greylag_papers.schiegg_2016.coulomb import Coulomb
+from greylag_papers.schiegg_2016.coulomb_solvers import (
     CONVERGENCE_TOLERANCE,
     CoulombProblem,
     best_shares,
@@ -17,7 +18,7 @@ from greylag.learning.structured.coulomb_solvers import (
     sampling_shares,
     walk,
 )
-from greylag.learning.structured.electrostatics import (
+from greylag_papers.schiegg_2016.electrostatics import (
     directions,
     displacements,
     energy_descent,
@@ -26,7 +27,6 @@ from greylag.learning.structured.electrostatics import (
     riesz_energy,
     riesz_forces,
 )
-from greylag.learning.structured.model import task_losses
 from tests.greylag.learning.structured.models import THOMSON, Table, optimum_around, random_tables
 
 LOSSES = np.array([[0.0, 0.5, 1.0, 0.0, 4.0], [0.5, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 5.0]])

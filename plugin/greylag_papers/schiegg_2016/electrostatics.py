@@ -1,7 +1,7 @@
 """Weight vectors as mutually repelling charges on the unit sphere.
 
 Only directions u_m = w_m / ||w_m|| count, since predictions do not depend on the length of a weight vector. Equations
-are of Schiegg, Diego and Hamprecht (2016), see `greylag.learning.structured.coulomb`.
+are of Schiegg, Diego and Hamprecht (2016), see `greylag_papers.schiegg_2016.coulomb`.
 """
 
 from __future__ import annotations

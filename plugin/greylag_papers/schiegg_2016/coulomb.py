@@ -27,16 +27,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from greylag.base import FloatArray, check_choice, check_counts, check_non_negative, check_positive
-from greylag.learning.structured.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
-from greylag.learning.structured.cutting_plane import CuttingPlane
-from greylag.learning.structured.electrostatics import lengths
-from greylag.learning.structured.ensemble import Ensemble, perturbations
-from greylag.learning.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
+from greylag import ParameterError
+from greylag.base import FloatArray
+from greylag.learning import CuttingPlane, StructuredModel, TrainingSet
+from greylag_papers.schiegg_2016.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
+from greylag_papers.schiegg_2016.electrostatics import lengths
+from greylag_papers.schiegg_2016.ensemble import Ensemble, perturbations
 
 Update = Literal["exact", "subgradient"]
 
 MIN_ANGLE = 0.1  # degrees
+MAX_EXPONENT = 1e100
 
 _log = logging.getLogger("greylag")
 
@@ -113,14 +114,22 @@ class Coulomb:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(M=self.M, epochs=self.epochs)
-        check_non_negative(alpha=self.alpha, seed=self.seed)
-        check_positive(C=self.C, s=self.s, epsilon=self.epsilon)
-        check_choice("repulsion", self.repulsion, get_args(Repulsion))
-        check_choice("assignment", self.assignment, get_args(Assignment))
-        check_choice("update", self.update, get_args(Update))
+        CuttingPlane(self.C, epsilon=self.epsilon)  # checks both
+        for name in ("M", "epochs"):
+            self._check(name, getattr(self, name) >= 1, "an integer of at least 1")
+        for name in ("alpha", "seed"):
+            self._check(name, 0 <= getattr(self, name) < np.inf, "a finite number of at least 0")
+        self._check("s", 0 < self.s <= MAX_EXPONENT, f"a number above 0 and at most {MAX_EXPONENT:g}")
+        for name, kind in (("repulsion", Repulsion), ("assignment", Assignment), ("update", Update)):
+            choices = get_args(kind)
+            self._check(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
 
-    def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
+    def _check(self, name: str, met: bool, domain: str) -> None:
+        """Refuse a parameter outside its domain."""
+        if not met:
+            raise ParameterError(f"{name} must be {domain}, not {getattr(self, name)!r}")
+
+    def fit(self, model: StructuredModel[Any, Any, Any], examples: Sequence[tuple[Any, Any]]) -> Ensemble:
         """Train the members on pairs of input and truth."""
         training = TrainingSet(model, examples)
         return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)

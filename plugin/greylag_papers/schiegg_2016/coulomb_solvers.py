@@ -1,4 +1,4 @@
-"""Assignments, the risk and three solvers of the Coulomb structured SVM (see `greylag.learning.Coulomb`).
+"""Assignments, the risk and three solvers of the Coulomb structured SVM (see `Coulomb`).
 
 `walk` takes the paper's steps, `relax` goes to the fixed points of the displacement form, and `descend` to stationary
 points of the objective, which the gradient form has.
@@ -12,16 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from greylag.base import FloatArray, IntArray
-from greylag.learning.structured.constraint_pool import ConstraintPool
-from greylag.learning.structured.electrostatics import (
+from greylag.learning import ConstraintPool, TrainingSet, task_losses
+from greylag_papers.schiegg_2016.electrostatics import (
     directions,
     displacements,
     energy_descent,
     lengths,
     riesz_energy,
 )
-from greylag.learning.structured.ensemble import Ensemble
-from greylag.learning.structured.model import TrainingSet, task_losses
+from greylag_papers.schiegg_2016.ensemble import Ensemble
 
 Assignment = Literal["all", "best", "sampled", "stochastic"]
 Repulsion = Literal["displacement", "gradient"]
@@ -35,7 +34,7 @@ BACKTRACKS = 60
 
 @dataclass(frozen=True, eq=False)
 class CoulombProblem:
-    """A training set with the parameters of `greylag.learning.Coulomb`.
+    """A training set with the parameters of `Coulomb`.
 
     An assignment is an array of shares, shape (M, n): whether, or with which probability, a member learns from an
     example. The costs of a member's examples sum to C, or to 0 if it has none (eq. 10).

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from greylag.base import FloatArray
-from greylag.learning.structured.electrostatics import directions, lengths, mean_angle
-from greylag.learning.structured.model import Input, Output, StructuredModel, Truth, task_losses
+from greylag.learning import StructuredModel, task_losses
+from greylag_papers.schiegg_2016.electrostatics import directions, lengths, mean_angle
 
 PERTURBATION = 0.1  # length of the perturbations of a start relative to its own
 
@@ -37,8 +38,6 @@ class Ensemble:
         """The mean angle between two members, in degrees; 0 for a single member."""
         return mean_angle(self.weights)
 
-    def losses(
-        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
-    ) -> FloatArray:
+    def losses(self, model: StructuredModel[Any, Any, Any], examples: Sequence[tuple[Any, Any]]) -> FloatArray:
         """Return the task loss of the prediction of each member for each of n examples, shape (M, n)."""
         return task_losses(model, examples, self.weights)

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from greylag.learning import Coulomb, CuttingPlane, TrainingSet
-from greylag.learning.structured.electrostatics import displacements, riesz_energy
+from greylag import ParameterError
+from greylag.learning import CuttingPlane, TrainingSet
+from greylag_papers.schiegg_2016.coulomb import Coulomb
+from greylag_papers.schiegg_2016.electrostatics import displacements, riesz_energy
+from greylag_papers.schiegg_2016.ensemble import Ensemble, perturbations
 from tests.greylag.learning.structured.models import THOMSON, Table, optimum_around, random_tables
+from tests.refusals import refuses
 
 UPDATES = ("exact", "subgradient")
 REPULSIONS = ("displacement", "gradient")
@@ -171,3 +175,57 @@ def test_the_limit_warns(caplog):
         ensemble = Coulomb(3, epochs=2).fit(Table(), random_tables(8, n=3, outputs=4, d=5))
     assert not ensemble.converged
     assert "limit of 2 epochs" in caplog.text
+
+
+def test_size_angle_and_losses():
+    ensemble = Ensemble(np.eye(3), epochs=4, converged=True)
+    assert len(ensemble) == 3
+    assert ensemble.mean_angle == pytest.approx(90.0)
+    examples = random_tables(0, n=5, outputs=6, d=3)
+    losses = ensemble.losses(Table(), examples)
+    assert losses.tolist() == [[truth[np.argmax(x[:, m])] for x, truth in examples] for m in range(3)]
+    assert ensemble.losses(Table(), []).shape == (3, 0)
+
+
+def test_perturbations_are_a_tenth_as_long_as_the_weights():
+    rng = np.random.default_rng(0)
+    weights = np.array([3.0, 0.0, 4.0])
+    found = perturbations(weights, 200, rng)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 0.5)
+    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=0.08)  # no preferred direction
+    np.testing.assert_allclose(np.linalg.norm(perturbations(np.zeros(3), 4, rng), axis=1), 0.1)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 1000.0, 1e5])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("repulsion", REPULSIONS)
+def test_an_ensemble_of_one_is_the_structured_svm_at_any_cost(seed, C, repulsion):
+    """At large C, where the optimum is a small part of C, too, and with weights that are at least 0."""
+    examples, model = random_tables(seed, n=1 + seed, outputs=5 + 3 * seed, d=3 + 4 * seed), Table(nonnegative=(0, 2))
+    alone = Coulomb(1, C=C, repulsion=repulsion).fit(model, examples)
+    assert alone.converged
+    best = CuttingPlane(C).fit(model, examples).objective
+    assert TrainingSet(model, examples).objective(alone.weights[0], C) <= 1.03 * best
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"M": 0}, "M must be an integer of at least 1, not 0"),
+        ({"alpha": -1.0}, "alpha must be a finite number of at least 0, not -1.0"),
+        ({"alpha": np.nan}, "alpha"),
+        ({"alpha": np.inf}, "alpha"),
+        ({"s": 0.0}, "s must be a number above 0 and at most 1e+100, not 0.0"),
+        ({"s": np.inf}, "s must"),
+        ({"C": 0.0}, "C must"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"seed": -1}, "seed"),
+        ({"epochs": 0}, "epochs"),
+        ({"repulsion": "magnetic"}, "repulsion must be one of displacement, gradient, not 'magnetic'"),
+        ({"assignment": "none"}, "assignment"),
+        ({"update": "newton"}, "update"),
+        ({"update": "stochastic"}, "update"),
+    ],
+)
+def test_refusals(options, reason):
+    refuses(lambda: Coulomb(**options), ParameterError, reason, "|")
