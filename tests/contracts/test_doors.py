@@ -39,7 +39,7 @@ from greylag import (
     write_run,
 )
 from greylag.base import ParameterError, Pipeline, Ranking
-from greylag.diversity import GroupLimit, XQuAD, choose_diversifier
+from greylag.diversity import GroupLimit, XQuAD
 from greylag.evaluation import (
     at_level,
     evaluate_by_subtopic,
@@ -53,7 +53,7 @@ from greylag.features import FeatureExtractor, Score
 from greylag.index import ArrayVectors
 from greylag.learning import training_data
 from greylag.rankers import ManifoldRanker
-from greylag.recipes import IndexFreeRecipe, cross_validate
+from greylag.recipes import IndexFreeRecipe, choose_diversifier, cross_validate
 from tests.greylag.base.doors.test_runs import of_ranx
 
 TEXTS = {"d1": "a cat sat", "d2": "a cat sat down", "d3": "a dog ran", "d4": "cats and dogs"}

@@ -16,8 +16,10 @@ from greylag.base import (
     FloatArray,
     FormatError,
     ParameterError,
+    QrelsLike,
     Ranking,
     Run,
+    as_qrels,
     check_names,
     guided,
     open_atomically,
@@ -39,7 +41,7 @@ def write_features(
     path: str | Path,
     names: Iterable[str],
     rows: Iterable[tuple[Ranking, FloatArray]],
-    qrels: Judgements | None = None,
+    qrels: QrelsLike | None = None,
     *,
     before: Iterable[str] = (),
 ) -> None:
@@ -57,16 +59,17 @@ def write_features(
         A name that ends in .npz selects NumPy's format, and any other name LETOR text.
     names : iterable of str
     rows : iterable of (Ranking, array of shape (documents, features))
-    qrels : mapping of qid to docid to grade, optional
+    qrels : QrelsLike, optional
         The grades; 0 without qrels, and for documents that are not judged.
     before : iterable of str, default none
         The qids of another file of text, which this one goes on: that file has the names, and qids are numbered on.
     """
+    judged = {} if qrels is None else as_qrels(qrels)
     if Path(path).suffix == ".npz":
-        _write_npz(path, list(names), rows, qrels or {})
+        _write_npz(path, list(names), rows, judged)
     else:
         with open_atomically(path) as file:
-            file.writelines(_letor_lines(list(names), rows, qrels or {}, list(before)))
+            file.writelines(_letor_lines(list(names), rows, judged, list(before)))
 
 
 def _letor_lines(
@@ -120,7 +123,7 @@ def _write_npz(
 
 
 @guided
-def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingData:
+def read_features(path: str | Path, qrels: QrelsLike | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One
@@ -135,10 +138,10 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     The grades of the lines are always those of the file; `qrels` tell of relevant documents that were not retrieved.
     `FormatError` if a line is malformed, or the lines of a query are not contiguous.
     """
-    rows = read_feature_rows(path)
+    rows, judged = read_feature_rows(path), None if qrels is None else as_qrels(qrels)
     relevant_grades = []
     for qid, (first, end) in zip(rows.qids, pairwise(rows.offsets.tolist()), strict=True):
-        grades = rows.grades[first:end].tolist() if qrels is None else qrels.get(qid, {}).values()
+        grades = rows.grades[first:end].tolist() if judged is None else judged.get(qid, {}).values()
         relevant_grades.append(positive_grades(grades))
     return RankingData(*rows, tuple(relevant_grades))
 

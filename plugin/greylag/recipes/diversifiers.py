@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, NamedTuple, cast
@@ -15,10 +15,12 @@ from greylag.base import (
     FloatArray,
     IntArray,
     ParameterError,
-    Ranking,
     Run,
+    RunLike,
+    SubtopicQrelsLike,
     aligned,
     as_run,
+    as_subtopic_qrels,
     guided,
     html_text,
 )
@@ -149,8 +151,8 @@ class DiversifierChoice:
 
 @guided
 def choose_diversifier(
-    rankings: Run | Iterable[Ranking],
-    qrels: SubtopicQrels,
+    rankings: RunLike,
+    qrels: SubtopicQrelsLike,
     *,
     index: PositionalIndex | None = None,
     vectors: Vectors | None = None,
@@ -169,8 +171,8 @@ def choose_diversifier(
 
     Parameters
     ----------
-    qrels : mapping
-        Grades by qid, subtopic or nugget, and docid. All of its queries count, as in `evaluate_by_subtopic`.
+    qrels : SubtopicQrelsLike
+        Judgements by subtopic or nugget. All of its queries count, as in `evaluate_by_subtopic`.
     index, vectors : PositionalIndex or Vectors, optional
         The collection, or embeddings for the methods that compare documents.
     aspects : mapping, sequence of Run or callable, optional
@@ -185,7 +187,7 @@ def choose_diversifier(
     seed : int >= 0, default 0
         Of the folds; see `greylag.evaluation.split_folds`.
     """
-    first = as_run(rankings)
+    first, judged = as_run(rankings), as_subtopic_qrels(qrels)
     parsed = parse_measure(measure), parse_measure(cost)
     if parsed[1].family.lower_is_better:
         raise ParameterError(f"{cost} is a loss: give a measure of relevance, such as nDCG@10")
@@ -196,15 +198,15 @@ def choose_diversifier(
     if not steps or len(set(steps)) < len(steps):
         raise ParameterError("give an index, vectors or scores of aspects" if not steps else "a method is given twice")
     # Of the judged queries and not of the rankings: one that the run lacks counts as 0.
-    test_qids = split_folds(list(qrels), folds, seed)
-    before = _evaluated(first, qrels, parsed)
+    test_qids = split_folds(list(judged), folds, seed)
+    before = _evaluated(first, judged, parsed)
     tried = dict[str, _MethodScores]()
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
         start = perf_counter()
         if learned := is_learned(step):
             stages: list[tuple[float | None, StageStep]] = [(None, step)]
-            runs = [_learned(step, first, qrels, test_qids, index, k, n_jobs)]
+            runs = [_learned(step, first, judged, test_qids, index, k, n_jobs)]
         else:
             sized = k == 20 or "k" in dict(step.options) or "k" not in stage_parameters(step.stage)
             given, strength = step if sized else step.adding(k=k), step.stage.strength
@@ -213,9 +215,9 @@ def choose_diversifier(
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         # Per alternative: whoever uses the method runs one of them.
         seconds = (perf_counter() - start) / len(first) / len(stages)
-        values = np.array([_evaluated(run, qrels, parsed).values for run in runs])
+        values = np.array([_evaluated(run, judged, parsed).values for run in runs])
         tried[name] = _MethodScores(stages, values, seconds, learned)
-    return _compared(tried, before, parsed, [np.isin(list(qrels), qids) for qids in test_qids])
+    return _compared(tried, before, parsed, [np.isin(list(judged), qids) for qids in test_qids])
 
 
 def is_learned(step: StageStep) -> bool:

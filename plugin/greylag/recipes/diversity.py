@@ -11,7 +11,18 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from greylag import __version__
-from greylag.base import FloatArray, ParameterError, Ranking, Run, check_choice, parallel_map
+from greylag.base import (
+    FloatArray,
+    ParameterError,
+    PassagesLike,
+    Ranking,
+    Run,
+    RunLike,
+    SubtopicQrelsLike,
+    as_subtopic_qrels,
+    check_choice,
+    parallel_map,
+)
 from greylag.diversity import (
     CSSVM,
     MMR,
@@ -30,7 +41,7 @@ from greylag.evaluation import Scores, SubtopicQrels, Subtopics, score_subtopics
 from greylag.index import PositionalIndex
 from greylag.learning import CuttingPlane
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import FIRST, Fit, Rankings, Recipe
+from greylag.recipes.recipe import FIRST, Fit, Recipe
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""
@@ -113,9 +124,9 @@ class DiversityRecipe(Recipe[DiversityModel]):
             changed["thresholds"] = self.thresholds
         return replace(PRESETS[self.preset], **changed)
 
-    def judgements(self, qrels: SubtopicQrels) -> SubtopicQrels:
+    def judgements(self, qrels: Any) -> SubtopicQrels:
         """Return the grades by qid, subtopic and docid."""
-        return qrels
+        return as_subtopic_qrels(qrels)
 
     def topics(self, rankings: Run, qrels: SubtopicQrels, index: PositionalIndex | None) -> list[str]:
         """List the queries with a candidate that covers a subtopic."""
@@ -285,9 +296,9 @@ def _outcome(solution: Any) -> dict[str, Any]:
 
 
 def fit_svmdiv(
-    rankings: Rankings,
-    qrels: SubtopicQrels,
-    documents: PositionalIndex | Mapping[str, str],
+    rankings: RunLike,
+    qrels: SubtopicQrelsLike,
+    documents: PositionalIndex | PassagesLike,
     *,
     preset: str = "svmdiv2",
     document_features: Sequence[str] = ("score",),
@@ -301,9 +312,9 @@ def fit_svmdiv(
 
     Parameters
     ----------
-    qrels : mapping
-        Grades by qid, subtopic or nugget, and docid.
-    documents : PositionalIndex or mapping of str to str
+    qrels : SubtopicQrelsLike
+        Judgements by subtopic or nugget.
+    documents : PositionalIndex or PassagesLike
         The collection: an index, or texts by docid.
     preset : str, default "svmdiv2"
         One of `greylag.diversity.PRESETS`.

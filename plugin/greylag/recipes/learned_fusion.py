@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
-from greylag.base import Ranking, Run, as_qrels, guided
+from greylag.base import QrelsLike, Ranking, Run, as_qrels, guided
 from greylag.evaluation import (
     FUSIONS,
     LEARNED,
@@ -99,7 +99,7 @@ class LearnedFusion(NamedTuple):
 @guided
 def learn_fusion(
     runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile],
-    qrels: Judgements,
+    qrels: QrelsLike,
     measure: Objective | str = "nDCG@10",
     *,
     folds: int | None = None,
@@ -116,7 +116,7 @@ def learn_fusion(
     ----------
     runs : sequence or mapping of str to Run or RunFile
         At least two, that differ, by the tags of runs in a sequence. A run may lack topics and documents.
-    qrels : mapping of qid to docid to grade
+    qrels : QrelsLike
         Topics are learned from if a run has a relevant document of theirs among its first 100; at least three.
     measure : Objective or str, default "nDCG@10"
         Its gains are learned from, and it chooses.

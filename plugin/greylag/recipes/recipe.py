@@ -11,7 +11,22 @@ from typing import Any, ClassVar, Generic, cast
 import numpy as np
 
 from greylag import __version__
-from greylag.base import FloatArray, ParameterError, Printed, Ranking, Row, Run, Table, as_qrels, as_run, guided, shown
+from greylag.base import (
+    FloatArray,
+    ParameterError,
+    Printed,
+    QrelsLike,
+    Ranking,
+    Row,
+    Run,
+    RunLike,
+    SubtopicQrelsLike,
+    Table,
+    as_qrels,
+    as_run,
+    guided,
+    shown,
+)
 from greylag.evaluation import Scores, at_level, fit_by_fold, rerank_by_fold, score_documents, split_folds
 from greylag.features import Feature, FeatureExtractor, FeatureParameters, as_feature
 from greylag.index import PositionalIndex
@@ -33,7 +48,6 @@ from greylag.recipes.fitted import Fitted, M
 
 FIRST = "first stage"
 """The name of the rankings that are reranked, where they are compared."""
-Rankings = Run | Iterable[Ranking]
 Fit = Callable[..., Fitted[M]]
 """``fit(qids, n_jobs=None)``: fit to these training queries, whatever the others are, without unjudged ones."""
 
@@ -93,11 +107,11 @@ class Recipe(ABC, Generic[M]):
         # Workers get the function, so that it has to be picklable: `partial` of a method or a module's function.
 
     def fit(
-        self, rankings: Rankings, qrels: Any, index: PositionalIndex | None, *, n_jobs: int | None = None
+        self, rankings: RunLike, qrels: Any, index: PositionalIndex | None, *, n_jobs: int | None = None
     ) -> Fitted[M]:
         """Fit to all queries that can be learned from, as `greylag.train` does without folds."""
         first = as_run(rankings)
-        return self.bound(self.prepare(first, qrels, index, n_jobs=n_jobs)(list(first), n_jobs=n_jobs))
+        return self.bound(self.prepare(first, self.judgements(qrels), index, n_jobs=n_jobs)(list(first), n_jobs=n_jobs))
 
 
 @dataclass(frozen=True)
@@ -197,7 +211,7 @@ class CrossValidation(Printed, Generic[M]):
         """The model of each fold."""
         return tuple(fitted.model for fitted in self.fitted)
 
-    def by_fold(self, qrels: Judgements, measures: Iterable[Any]) -> FoldMeans:
+    def by_fold(self, qrels: QrelsLike, measures: Iterable[Any]) -> FoldMeans:
         """Evaluate the held-out queries of each fold, and average over folds, as papers on LETOR's collections do."""
         scores = score_documents(self.run, as_qrels(qrels), [*dict.fromkeys(map(str, measures))])
         place = {qid: number for number, qid in enumerate(scores.qids)}
@@ -235,8 +249,8 @@ class FoldMeans(Printed):
 @guided
 def cross_validate(
     recipe: Recipe[M],
-    rankings: Rankings,
-    qrels: Mapping[str, Any],
+    rankings: RunLike,
+    qrels: QrelsLike | SubtopicQrelsLike,
     index: PositionalIndex | None,
     *,
     folds: int | Sequence[Sequence[str]] = 5,
@@ -254,7 +268,7 @@ def cross_validate(
     Parameters
     ----------
     recipe : Recipe
-    rankings : Run or iterable of Ranking
+    rankings : RunLike
         The first stage. Queries without a relevant document are reranked, but not trained on.
     qrels, index, seed, n_jobs, tag, progress
         As in `train`. All recipes have the same folds for the same queries and seed.
@@ -265,10 +279,10 @@ def cross_validate(
     prepared : callable, optional
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """
-    if not isinstance(qrels, Mapping) or not (index is None or isinstance(index, PositionalIndex)):
+    if not (index is None or isinstance(index, PositionalIndex)):
         given = ", ".join(type(value).__name__ for value in (recipe, rankings, qrels, index))
         raise ParameterError(f"cross_validate({given}): the call is cross_validate(recipe, rankings, qrels, index)")
-    first = as_run(rankings)
+    first, qrels = as_run(rankings), recipe.judgements(qrels)
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
     every: list[Fitted[M]] = []

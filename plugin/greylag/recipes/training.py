@@ -15,7 +15,10 @@ import numpy as np
 from greylag.base import (
     FormatError,
     ParameterError,
+    QrelsLike,
     Run,
+    RunLike,
+    SubtopicQrelsLike,
     as_run,
     as_text,
     check_counts,
@@ -48,7 +51,7 @@ from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted, M
 from greylag.recipes.index_free import ColumnRecipe
-from greylag.recipes.recipe import FIRST, CrossValidation, FoldMeans, Rankings, Recipe, cross_validate
+from greylag.recipes.recipe import FIRST, CrossValidation, FoldMeans, Recipe, cross_validate
 from greylag.recipes.source_gains import sources_table
 from greylag.recipes.spelling import parse_model
 
@@ -192,8 +195,8 @@ class TrainingResult(Generic[M]):
 
 @guided
 def train(
-    rankings: Rankings,
-    qrels: Mapping[str, Mapping[str, Any]],
+    rankings: RunLike,
+    qrels: QrelsLike | SubtopicQrelsLike,
     index: PositionalIndex | None,
     recipe: Recipe[M] | str | None = None,
     *,
@@ -211,11 +214,11 @@ def train(
 
     Parameters
     ----------
-    rankings : Run or iterable of Ranking
+    rankings : RunLike
         The first stage, which the model reranks.
-    qrels : mapping of qid to docid to grade
-        Only queries with a relevant document, by the objective's level, are trained on. Of qid to subtopic to docid to
-        grade for a model that diversifies, which is trained and tested on queries with a candidate for a subtopic.
+    qrels : QrelsLike, or SubtopicQrelsLike for a model that diversifies
+        Only queries with a relevant document, by the objective's level, are trained on; a model that diversifies is
+        trained and tested on queries with a candidate for a subtopic.
     index : PositionalIndex or None
         None for an `IndexFreeRecipe` or `ColumnRecipe`.
     recipe : Recipe or str, default ``AutomaticRecipe()``
@@ -249,7 +252,7 @@ def train(
             "or a recipe of greylag.recipes"
         )
     recipe = cast("Recipe[M]", AutomaticRecipe()) if recipe is None else recipe
-    form, given, qrels = query_form or QueryForm(), as_run(rankings), recipe.judgements(qrels)
+    form, given, judgements = query_form or QueryForm(), as_run(rankings), recipe.judgements(qrels)
     if not (index is None or isinstance(index, PositionalIndex)):
         raise ParameterError(
             f"index is {shown(index)}: give a PositionalIndex, by PositionalIndex.from_lucene(folder), or None"
@@ -258,7 +261,7 @@ def train(
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     if recipe.diversifies and form != QueryForm():
         raise ParameterError("query_form is for models that rank: give rankings with shorter queries")
-    relevant = recipe.topics(given, qrels, index)
+    relevant = recipe.topics(given, judgements, index)
     drawn = sample_topics(relevant, most_topics, seed=seed)
     # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
     every = len(drawn) == len(relevant) and not recipe.diversifies
@@ -269,13 +272,13 @@ def train(
     elif folds is not None:
         folds = [kept for fold in folds if (kept := [qid for qid in fold if qid in ranked])]
     # Features are computed once, for the folds and for the model of all queries.
-    prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    prepared = recipe.prepare(first, judgements, index, n_jobs=n_jobs)
     # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
-    judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
+    judged = {qid: dict(judgements[qid]) for qid in judgements if qid in ranked or qid not in given}
     held_out, scores, of_baselines, by_fold = None, dict[str, Scores](), dict[str, Run](), None
     if folds is not None:
         held_out = cross_validate(
-            recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
+            recipe, first, judgements, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
         of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from greylag.base.core import labels
 from greylag.base.core.hints import remedy, shown
@@ -92,7 +92,7 @@ def as_subtopic_qrels(value: SubtopicQrelsLike) -> dict[str, dict[str, dict[str,
         grades = {name: _grades(f"query {qid} and subtopic {name}", by_docid) for name, by_docid in of_names}
         # The importance of nuggets stays with their judgements.
         same = isinstance(given, dict) and all(by_docid is given.get(name) for name, by_docid in grades.items())
-        judged[qid] = given if same else grades
+        judged[qid] = cast(dict[str, dict[str, int]], given) if same else grades
     return judged
 
 
