@@ -47,7 +47,7 @@ class Fitted(Generic[M]):
     validation: Scores | None = field(default=None, compare=False)
     # Queries that chose among models, and were not trained on, without scores as in `validation`
     chosen_on: tuple[str, ...] = ()
-    # What ``str`` is instead
+    # The sentence of ``str`` for a model that diversifies
     outcome: str = ""
 
     @staticmethod
