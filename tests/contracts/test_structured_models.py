@@ -9,7 +9,7 @@ import pytest
 from greylag.base.core.registry import registered
 from greylag.diversity import CoverageModel
 from greylag.learning import CuttingPlane, TrainingSet
-from greylag.recipes.spelling import find_diversifier
+from greylag.recipes.spelling import find_learner
 from greylag.testing import check_diversity_learner
 from greylag_papers.schiegg_2016.coulomb import Coulomb
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
@@ -51,7 +51,7 @@ ENSEMBLES = {
 
 def test_learners_of_models_that_diversify():
     rows = [CuttingPlane(), *ENSEMBLES.values()]
-    assert set(map(find_diversifier, registered("diversity learner"))) <= set(map(type, rows))
+    assert {find_learner(name, "diversity learner") for name in registered("diversity learner")} <= set(map(type, rows))
     for learner in rows[:5]:
         check_diversity_learner(learner)  # type: ignore[arg-type]
 

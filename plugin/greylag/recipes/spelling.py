@@ -204,24 +204,13 @@ def spelt_learner(
 
 
 @cache
-def find_learner(name: str) -> Any:
-    """Find the class of a registered learner; `ParameterError` if it cannot be imported or is none."""
-    kind = load_entry("learner", name)
+def find_learner(name: str, group: str = "learner") -> Any:
+    """Find the class of a learner, or "diversity learner"; `ParameterError` if it cannot be imported or is none."""
+    kind, needed = load_entry(group, name), "an objective" if group == "learner" else "a C"
     # By what it has and not by its bases, so that other packages need not import greylag.
-    learns = isinstance(kind, type) and any(callable(getattr(kind, name, None)) for name in ("fit", "fit_model"))
-    if not (learns and is_dataclass(kind) and "objective" in {field.name for field in fields(kind)}):
-        raise ParameterError(f"learner {name} is {shown(kind)}, not a dataclass with an objective and a method fit")
-    return kind
-
-
-def find_diversifier(name: str) -> Any:
-    """Find the class of a registered learner of diversity; `ParameterError` if it cannot be imported or is none."""
-    kind = load_entry("diversity learner", name)
-    learns = isinstance(kind, type) and callable(getattr(kind, "fit", None)) and is_dataclass(kind)
-    if not (learns and "C" in parameters(kind)):
-        raise ParameterError(f"diversity learner {name} is {shown(kind)}, not a dataclass with a C and a method fit")
-    if both := sorted(parameters(kind).keys() & _DIVERSITY.keys()):
-        raise ParameterError(f"diversity learner {name} has the parameter {both[0]}, which recipes have: rename it")
+    learns = isinstance(kind, type) and any(callable(getattr(kind, method, None)) for method in ("fit", "fit_model"))
+    if not (learns and is_dataclass(kind) and needed.split()[1] in {field.name for field in fields(kind)}):
+        raise ParameterError(f"{group} {name} is {shown(kind)}, not a dataclass with {needed} and a method fit")
     return kind
 
 
@@ -281,22 +270,23 @@ def _of_features(name: str, summary: str) -> ModelKind:
 
 def _diversifier(name: str) -> ModelKind:
     """Make a model that diversifies, by a registered learner, which says what it is."""
+    find = partial(find_learner, name, "diversity learner")
 
-    def summary() -> str:
-        return cleandoc(find_diversifier(name).__doc__).partition("\n")[0].rstrip(".")
+    def options() -> dict[str, Parameter]:
+        own = parameters(find())
+        if both := sorted(own.keys() & _DIVERSITY.keys()):
+            raise ParameterError(f"diversity learner {name} has the parameter {both[0]}, which recipes have: rename it")
+        return {**own, **_DIVERSITY}
 
     def make(objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...]) -> Recipe[Any]:
         if values.get("validate") and "C" in values:
             raise ParameterError("C and validate=true cannot be combined: validate chooses C")
-        kind, titles = find_diversifier(name), values.pop("titles", None)
-        learner = kind(**{key: values.pop(key) for key in parameters(kind) if key in values})
-        fields = None if titles is None else read_fields(titles)
-        return DiversityRecipe(learner, document_features=tuple(map(str, features)), titles=fields, **values)
+        titles = values.pop("titles", None)
+        learner = find()(**{key: values.pop(key) for key in parameters(find()) if key in values})
+        texts = None if titles is None else read_fields(titles)
+        return DiversityRecipe(learner, document_features=tuple(map(str, features)), titles=texts, **values)
 
-    def options() -> dict[str, Parameter]:
-        return {**parameters(find_diversifier(name)), **_DIVERSITY}
-
-    return ModelKind(summary, options, make, diversifies=True)
+    return ModelKind(lambda: cleandoc(find().__doc__).partition("\n")[0].rstrip("."), options, make, diversifies=True)
 
 
 def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> ModelKind:

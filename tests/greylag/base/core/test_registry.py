@@ -79,7 +79,7 @@ def _installed(tmp_path, monkeypatch):
     registered.cache_clear()
     names = ("first", "clashing", "absent", "none")
     theirs = {name: spelling._of_features(name, "theirs") for name in names}
-    theirs["counting"] = spelling._diversifier("counting")
+    theirs |= {name: spelling._diversifier(name) for name in ("counting", "deep")}
     monkeypatch.setattr(spelling, "MODEL_KINDS", {**spelling.MODEL_KINDS, **theirs})
     yield
     entry_points.cache_clear()
@@ -124,7 +124,7 @@ def test_a_feature_of_another_package_is_parsed_and_extracted():
     [
         (parse_feature, "wrong:1", "wrong longest:"),
         (spelling.parse_model, "clashing", "clashing b"),
-        (spelling.find_diversifier, "deep", "deep depth"),
+        (spelling.parse_model, "deep", "deep depth"),
         (lambda text: load_entry("learner", text), "absent", "absent No module"),
         (lambda text: load_entry("learner", text), "none", "none imported"),
         (lambda text: load_entry("learner", text), "twice", "others:Other, theirs_too:First"),
