@@ -10,18 +10,21 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from greylag.base import FormatError, ParameterError
+from greylag.base import FormatError, ParameterError, read_pairs
 from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.evaluation import (
     FORMS,
     Correction,
+    Evaluation,
+    GateRule,
     RunParts,
     Test,
     check_form,
     compare,
     fold_folders,
     is_feature_file,
+    is_evaluation,
     name_with_baselines,
     parse_margin,
     read_grades,
@@ -31,6 +34,7 @@ from greylag.evaluation import (
 _log = logging.getLogger("greylag")
 FAILED = 3
 """The exit code of a gate that fails."""
+_PLAIN = "it is of one collection, whose scores are not corrected"
 RULES = [
     Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
@@ -42,6 +46,7 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
+    Rule("--tau --other-qrels --best-of-team --categories --fail-if", _PLAIN, excluded="--collection --predicted"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
@@ -181,42 +186,53 @@ def evaluate(
         raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
+    rule = None if fail_if is None else GateRule.parse(fail_if)
     files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
-    pairs, only = dict[str, tuple[Any, Any]](), dict[Path, Path]()
+    by_name = dict[str, tuple[dict[str, Path | RunParts], Any]]()
     for name in collections or [""]:
         among = topics and Path(str(topics).replace("{}", name or "{}"))
-        placed = {label: within(path, name) for label, path in files.items()}
-        only |= {path: among for path in placed.values() if among}
         judged = _judgements(shared, [within(path, name) for path in qrels], among, subtopics=subtopics)
-        pairs[name] = placed, judged
-    found = compare(
-        pairs if collections else pairs[""][0],
-        None if collections else pairs[""][1],
-        measures and parse_measures(measures, qrels[0]),
+        texts = None if among is None else shared.topics(among)
+        placed = {label: within(path, name) for label, path in files.items()}
+        opened = {
+            label: path if is_evaluation(path) else RunParts(path, texts, lenient=shared.lenient)
+            for label, path in placed.items()
+        }
+        by_name[name] = opened, judged
+    scored_by = parse_measures(measures, qrels[0]) if measures else None
+    if rule is not None:  # before runs are read
+        rule.check(files, baselines, scored_by or ())
+    kinds = None if categories is None else read_pairs(categories, "qid category")
+    compared: Any = by_name if collections else by_name[""][0]
+    evaluation = compare(
+        compared,
+        None if collections else by_name[""][1],
+        scored_by,
         baseline=baselines,
         all_pairs=all_pairs,
         test=test,
         correction=correction,
         margin=None if margin is None else parse_margin("--margin", margin),
-        unjudged=unjudged,
-        categories=categories,
-        fail_if=fail_if,
-        order=order,
+        unjudged=teams if unjudged and teams is not None else unjudged,
         predicted=predicted and shared.qrels(predicted, topics=topics),
         other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
-        tau=tau,
-        teams=teams,
-        best_of_team=best_of_team,
-        read=lambda path: RunParts(path, shared.topics(only[path]) if path in only else None, lenient=shared.lenient),
     )
-    if out_figure is not None and found.significance:
-        from greylag.evaluation import changes_figure, write_figure
+    evaluation = evaluation.ordered(files) if order == "given" else evaluation
+    gate = None
+    if isinstance(evaluation, Evaluation):
+        evaluation = evaluation.correlated() if tau else evaluation
+        evaluation = evaluation.best_of(teams) if best_of_team and teams is not None else evaluation
+        evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
+        evaluation = evaluation if rule is None else evaluation.gated(rule)
+        gate = evaluation.gate
+        if out_figure is not None and evaluation.significance:
+            from greylag.evaluation import changes_figure, write_figure
 
-        write_figure(out_figure, changes_figure([(found.scores, found.significance)]))
-    write_line(found.format(form, per_query=per_query))
-    if found.gate and not found.gate.passed:
+            write_figure(out_figure, changes_figure([(evaluation.scores, evaluation.significance)]))
+    write_line(evaluation.format(form, per_query=per_query))
+    if gate and not gate.passed:
         if form not in ("text", "json"):  # the others do not show it
-            _log.error("%s", found.gate)
+            _log.error("%s", gate)
         raise typer.Exit(FAILED)
 
 

@@ -49,7 +49,7 @@ def experiment(
         typer.Option(
             "--init",
             metavar="NAME",
-            help="Print an experiment file to start from: pipeline, collections, or one that comes with greylag.",
+            help="Print an experiment file to start from: pipeline, or one that comes with greylag.",
         ),
     ] = None,
 ) -> None:

@@ -32,7 +32,6 @@ from greylag.base import (
 )
 from greylag.evaluation import (
     Qrels,
-    Significance,
     SubtopicQrels,
     compare_collections,
     read_subtopic_qrels,
@@ -332,12 +331,6 @@ SCORED_SEARCHES = ("bm25", "ql")
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
-    ranked = rank(settings, opened, context)
-    return outcome(settings, replace(ranked, tests=compare_steps({"": ranked})[""]))
-
-
-def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked:
-    """Rank by each system, and score all."""
     first = opened.first.select_queries(opened.tested)
     model = settings.model.name
     ranks_by = "the fused rankings of the first stage" if model == FUSION else described(model)
@@ -361,7 +354,9 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
         subtopics, measures = opened.subtopics, settings.subtopic_measures
         scores["diversity"] = {name: score_subtopics(run, subtopics, measures) for name, run in runs.items()}
     columns = columns_table([system for _, system in settings.systems], trained)
-    return Ranked(runs, compared, scores, opened, trained, columns, {}, ranks_by)
+    # Each step with the one before, with a correction for each kind.
+    tests = {kind: compare_collections({"": by_run}, compared)[""] for kind, by_run in scores.items()}
+    return _outcome(settings, Ranked(runs, compared, scores, opened, trained, columns, tests, ranks_by))
 
 
 def columns_table(systems: Sequence[System], trained: Sequence[CrossValidation]) -> Table:
@@ -374,18 +369,7 @@ def columns_table(systems: Sequence[System], trained: Sequence[CrossValidation])
     return Table("Features that each system is learned from", ("run", "features", "of"), rows)
 
 
-def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significance]]:
-    """Compare each step with the one before, by collection and kind, with one correction for each kind."""
-    tests: dict[str, dict[str, Significance]] = {name: {} for name in ranked}
-    for kind in next(iter(ranked.values())).scores:
-        scores = {name: of_one.scores[kind] for name, of_one in ranked.items()}
-        found = compare_collections(scores, next(iter(ranked.values())).steps)
-        for name, test in found.items():
-            tests[name][kind] = test
-    return tests
-
-
-def outcome(settings: Settings, ranked: Ranked) -> Outcome:
+def _outcome(settings: Settings, ranked: Ranked) -> Outcome:
     """Report the rankings."""
     opened, by_kind = ranked.collection, [means(scores) for scores in ranked.scores.values()]
     return Outcome(

@@ -9,6 +9,7 @@ from itertools import chain
 
 from greylag.base import Run
 from greylag.evaluation import (
+    Collections,
     Evaluation,
     Figure,
     QueryChanges,
@@ -81,20 +82,16 @@ class Ranked:
         return [fitted for fitted in self.fitted if not fitted.model.runs]
 
     @property
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> Evaluation | Collections:
         """The scores with the tests of the steps."""
-        found = together({kind: Evaluation(scores, self.tests[kind]) for kind, scores in self.scores.items()})
-        return replace(found, verdict=verdict(self.compared))
+        kinds = {kind: Evaluation(scores, self.tests[kind]) for kind, scores in self.scores.items()}
+        evaluation = Collections(kinds) if len(kinds) > 1 else next(iter(kinds.values()))
+        return replace(evaluation, verdict=verdict(self.compared))
 
     @property
     def compared(self) -> list[tuple[Mapping[str, Scores], Significance]]:
         """The scores of each kind, and the tests of their differences."""
         return [(self.scores[kind], test) for kind, test in self.tests.items()]
-
-
-def together(by_kind: Mapping[str, Evaluation]) -> Evaluation:
-    """Make the evaluations of several kinds, each with its own family of tests, the parts of one."""
-    return Evaluation({}, parts=by_kind) if len(by_kind) > 1 else next(iter(by_kind.values()))
 
 
 def sections(ranked: Ranked) -> list[Section]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from greylag.base import ParameterError, Run, Table, alone, import_entry, naming, read_yaml, registered, unknown
-from greylag.evaluation import Evaluation, Section
+from greylag.evaluation import Collections, Evaluation, Section
 from greylag.features import modules_of
 from greylag.studies.config import Experiment, check_fields
 
@@ -54,7 +54,7 @@ class Context:
 class Outcome:
     """The results of a study. `greylag.studies.runner` lists the files that it is written to."""
 
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation | Collections | None = None
     """The scores with their tests, in one family; ``greylag experiment --format`` prints it in its forms."""
     scores: Mapping[str, Mapping[str, float]]
     results: Mapping[str, Any]

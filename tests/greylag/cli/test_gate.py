@@ -13,8 +13,8 @@ import pytest
 from greylag import compare, write_run
 from greylag.base import Ranking, Run
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.evaluation.reports.gate import check_gate
 from tests.greylag.cli.conftest import write_qrels
+from tests.greylag.evaluation.reports.test_gate import check
 from tests.refusals import refuses
 
 QIDS, DOCIDS = [f"q{n}" for n in range(20)], [f"d{n}" for n in range(12)]
@@ -85,9 +85,8 @@ def folder(tmp_path_factory):
 def gate(road, run, folder, measures=MEASURES):
     """The gate in Python."""
     runs = {**road.files(folder), "mine": run}
-    options = {"test": road.test, "correction": road.correction, "baseline": road.baselines}
-    options |= {"categories": CATEGORIES} if road.categories else {}
-    return compare(runs, QRELS, measures, fail_if=road.rule, **options).gate
+    found = compare(runs, QRELS, measures, test=road.test, correction=road.correction, baseline=road.baselines)
+    return (found.by_category(CATEGORIES) if road.categories else found).gated(road.rule).gate
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -144,7 +143,7 @@ def test_a_run_that_did_not_run_fails_every_gate(kind, measures, rule, turned):
     runs = {"half": run, "mine": half} if turned else {"half": half, "mine": run}
     if turned and kind != "other topics":
         reason = reason.replace("mine", "half")
-    found = compare(runs, QRELS, measures, baseline="half", fail_if=rule, categories=CATEGORIES)
+    found = compare(runs, QRELS, measures, baseline="half").by_category(CATEGORIES).gated(rule)
     assert not found.gate.passed
     assert {(check.failed, check.note, check.p) for check in found.gate.checks} == {(True, reason, None)}
     assert reason in str(found.gate)
@@ -161,7 +160,7 @@ def test_a_category_that_a_run_lacks_fails(rule):
     some = Run(tuple(then[qid] for qid in easy))
     for runs, passed in (((useless, some), False), ((some, some), True), ((some, useless), True)):
         named = dict(zip(("then", "mine"), runs, strict=True))
-        found = compare(named, QRELS, ["nDCG@5"], baseline="then", fail_if=rule, categories=CATEGORIES).gate
+        found = compare(named, QRELS, ["nDCG@5"], baseline="then").by_category(CATEGORIES).gated(rule).gate
         assert [check.topics for check in found.checks if check.failed] == ([] if passed else ["hard"])
         if not passed:
             assert found.checks[0].note == "mine did not run, as it ranks no topic"
@@ -180,16 +179,16 @@ def test_a_margin_needs_five_topics(n, fail_if):
     """Of fewer, t would show one that holds; a run with the baseline's scores passes, whatever their number."""
     found = few(n)
     same = {"then": found["then"], "mine": found["then"]}
-    assert check_gate({"all": same}, compare_scores(same, "then"), fail_if).passed
+    assert check({"all": same}, compare_scores(same, "then"), fail_if).passed
     tests = compare_scores(found, "then")
     if n < 5:
         parts = f"fail_if {fail_if}|at least 5 topics, not {n}|no exact test"
-        refuses(lambda: check_gate({"all": found}, tests, fail_if), Exception, f"{parts}|give more", "|")
+        refuses(lambda: check({"all": found}, tests, fail_if), Exception, f"{parts}|give more", "|")
         whole = few(20)
         tests, both = compare_scores(whole, "then"), {"all": whole, "new": found}
-        refuses(lambda: check_gate(both, tests, fail_if), Exception, f"category new: {parts}|another category", "|")
+        refuses(lambda: check(both, tests, fail_if), Exception, f"category new: {parts}|another category", "|")
     else:
-        assert check_gate({"all": found}, tests, fail_if).passed == (fail_if == 0.5)
+        assert check({"all": found}, tests, fail_if).passed == (fail_if == 0.5)
 
 
 @pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
@@ -199,12 +198,12 @@ def test_an_exact_test_that_could_find_nothing_worse_is_refused(test, n, copies,
     found = few(n)
     found |= {f"mine{copy}": found["mine"] for copy in range(1, copies)}
     tests = compare_scores(found, "then", test=test)
-    call = lambda: check_gate({"all": found}, tests, "worse")  # noqa: E731
+    call = lambda: check({"all": found}, tests, "worse")  # noqa: E731
     if needed:
         refuses(call, Exception, f"on {n} topics|{copies} checks|at least {needed}|give more topics", "|")
     else:
         assert {(check.p, check.failed) for check in call().checks} == {(copies / 2**n, True)}
-    assert not check_gate({"all": found}, tests, "lower").passed
+    assert not check({"all": found}, tests, "lower").passed
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -217,8 +216,8 @@ def test_a_margin_as_wide_as_the_baseline_is_good_is_refused(sign):
         name: Scores((measure,), (*QIDS[:20],), one if sign == 1 else 1 - one, (), ()) for name, one in values.items()
     }
     tests = compare_scores(found, "then")
-    refuses(lambda: check_gate({"all": found}, tests, 0.02), Exception, f"0.02 is not below 0.02|{measure}|then", "|")
-    assert not check_gate({"all": found}, tests, 0.015).passed
+    refuses(lambda: check({"all": found}, tests, 0.02), Exception, f"0.02 is not below 0.02|{measure}|then", "|")
+    assert not check({"all": found}, tests, 0.015).passed
 
 
 @pytest.mark.parametrize("fail_if", ["lower", "worse", 0.05])
@@ -230,9 +229,9 @@ def test_a_p_that_is_no_number_never_passes(fail_if, correction, test, value):
     """Scores that are none are refused before; here they are put where the tests' are."""
     found = few(20, worse=-0.05)
     tests = compare_scores(found, "then", test=test, correction=correction)
-    assert check_gate({"all": found}, tests, fail_if).passed
+    assert check({"all": found}, tests, fail_if).passed
     found["mine"].values[3] = value
     found["then"].values[3] = 1e308 if value == -1e308 else 0.9  # the difference is infinite
-    gate = check_gate({"all": found}, tests, fail_if)
+    gate = check({"all": found}, tests, fail_if)
     assert not gate.passed
     assert not gate.to_dict()["passed"]

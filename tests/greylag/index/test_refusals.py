@@ -113,7 +113,7 @@ def beyond(kind):
     ("call", "error", "parts"),
     [
         (lambda _: INDEX.from_texts([("d", "one"), ("d", "two")]), ParameterError, "'d' occurs twice"),
-        (lambda _: INDEX.from_texts({("d", "one"), ("e", "two")}), ParameterError, "texts: set"),
+        (lambda _: INDEX.from_texts({("d", "one"), ("e", "two")}), ParameterError, "passages: set"),
         (lambda _: INDEX.from_texts({"": "x"}), ParameterError, "empty docid"),
         (lambda _: INDEX.from_lucene({"one", "two"}), ParameterError, "index: set"),
         (lambda _: INDEX.documents("b-2"), ParameterError, "docids: str 'b-2'"),

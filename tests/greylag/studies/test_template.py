@@ -30,7 +30,3 @@ def test_the_template_of_the_main_study_shows_every_key_with_its_docstring_and_d
             assert "".join((fields[key].description or "").replace("`", "").split()) in comments
     assert whole.model_dump() == short.model_dump()
     assert yaml.safe_load(text).keys() == {"name", "study", "collection", "topics", "qrels"}
-
-
-def test_the_template_of_collections():
-    assert len(load(TEMPLATES / "collections.yaml")[1].members()) == 2

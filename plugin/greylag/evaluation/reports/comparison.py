@@ -1,25 +1,22 @@
-"""The comparison of runs: files and judgements in, an `Evaluation` out."""
+"""The comparison of runs: files and judgements in, an `Evaluation` out, or one of each of several collections."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from string import ascii_letters
-from typing import Any, Literal, NamedTuple
+from typing import Any, overload
 
-from greylag.base import GreylagError, ParameterError, Run, as_qrels, as_run, check_choice, guided, naming, read_pairs
-from greylag.evaluation.reports.categories import by_category
-from greylag.evaluation.reports.earlier import earlier_measures, is_evaluation, read_earlier
-from greylag.evaluation.reports.evaluation import Evaluation
-from greylag.evaluation.reports.gate import check_gate, parse_fail_if
+from greylag.base import GreylagError, ParameterError, Run, as_qrels, as_run, guided, naming
+from greylag.evaluation.reports.earlier import digests, earlier_measures, is_evaluation, read_earlier
+from greylag.evaluation.reports.evaluation import Collections, Evaluation
 from greylag.evaluation.reports.names import name_runs
 from greylag.evaluation.reports.parts import check_part_names
 from greylag.evaluation.reports.scores import best_first
-from greylag.evaluation.reports.verdict import verdict
 from greylag.evaluation.scoring.agreement import (
     check_agreement,
     check_levels,
@@ -28,8 +25,8 @@ from greylag.evaluation.scoring.agreement import (
     few_names,
     identical,
 )
-from greylag.evaluation.scoring.concordance import compare_judgements, compare_measures
-from greylag.evaluation.scoring.holes import compare_with_holes, score_holes
+from greylag.evaluation.scoring.concordance import Agreement, compare_judgements
+from greylag.evaluation.scoring.holes import score_holes
 from greylag.evaluation.scoring.margins import check_margin
 from greylag.evaluation.scoring.measures import Measure, parse_measures
 from greylag.evaluation.scoring.predicted import check_coverage, check_predictions, evaluate_with_predictions
@@ -52,38 +49,61 @@ from greylag.evaluation.scoring.significance import (
     check_run_names,
     compare_collections,
 )
-from greylag.evaluation.scoring.teams import Teams, assign_teams, best_runs
+from greylag.evaluation.scoring.teams import Teams, assign_teams
 from greylag.evaluation.trec.qrels import read_qrels
 from greylag.evaluation.trec.runs import RunParts
 
 SUBTOPIC_MEASURES = "alpha-nDCG@10", "ERR-IA@10", "S-recall@10"
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
+Measures = Sequence[Measure | str | Any] | str
 
 
-@guided
+@overload
 def compare(
     runs: Mapping[str, Run | str | Path | Any],
-    qrels: Any = None,
-    measures: Sequence[Measure | str | Any] | str | None = None,
+    qrels: Any,
+    measures: Measures | None = None,
     *,
     baseline: str | Sequence[str] | None = None,
     all_pairs: bool = False,
     test: Test = "t",
     correction: Correction = "holm",
     margin: float | None = None,
-    unjudged: bool = False,
+    unjudged: bool | Teams = False,
     predicted: Any = None,
     other_qrels: Any = None,
-    tau: bool = False,
-    teams: Teams | None = None,
-    best_of_team: bool = False,
-    categories: Mapping[str, str] | str | Path | None = None,
-    fail_if: str | float | None = None,
-    order: Literal["best", "given"] = "best",
-    read: Callable[[Any], Run | RunParts] = RunParts,
-) -> Evaluation:
+) -> Evaluation: ...
+
+
+@overload
+def compare(
+    runs: Mapping[str, tuple[Mapping[str, Run | str | Path | Any], Any]],
+    qrels: None = None,
+    measures: Measures | None = None,
+    **tests: Any,
+) -> Collections: ...
+
+
+@guided  # type: ignore[misc]  # the second takes some of the first's tests
+def compare(
+    runs: Any,
+    qrels: Any = None,
+    measures: Measures | None = None,
+    *,
+    baseline: str | Sequence[str] | None = None,
+    all_pairs: bool = False,
+    test: Test = "t",
+    correction: Correction = "holm",
+    margin: float | None = None,
+    unjudged: bool | Teams = False,
+    predicted: Any = None,
+    other_qrels: Any = None,
+) -> Evaluation | Collections:
     """Score runs and, with a baseline or for all pairs, test their differences, as ``greylag evaluate`` does.
+
+    Runs are in the order of their means by the first measure, after the baselines. What needs scores alone is a method
+    of the `Evaluation`: `by_category`, `gated`, `correlated`, `best_of`, and another order, `ordered`.
 
     Parameters
     ----------
@@ -91,7 +111,9 @@ def compare(
         Runs by name, or a list of files or of `Run`, by their tags where these differ. JSON of an earlier evaluation is
         the run that it scored, by the same judgements and measures; of several, the one of this name. Or, without
         `qrels`, pairs of runs and judgements by name of collection, ``{"nfcorpus": (runs, qrels), ...}``, with runs of
-        the same names; p is corrected over all collections. All are read and scored before one is refused.
+        the same names; p is corrected over all collections, and the result is `Collections`. All are read and scored
+        before one is refused. A file is scored as it is read, and not kept in memory, if its lines are together by
+        query, and no view and no measure needs all runs or topics at once.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
     measures : sequence of Measure, str or measure of ir_measures, optional
         By default those of an earlier evaluation among the runs; else AP, P@10 and nDCG@10 and, by subtopic,
@@ -102,83 +124,54 @@ def compare(
         Compare every run with every other, without a baseline.
     test, correction, margin
         See `compare_scores`.
-    unjudged : bool, default False
-        Add scores and differences with documents without judgements as relevant, and left out (`score_holes`).
+    unjudged : bool, mapping of str to str, path or str, default False
+        Add scores and differences with documents without judgements as relevant, and left out (`score_holes`). With
+        teams of runs, as `pool_runs` takes them, "own" and "without own" are a whole team's.
     predicted : path or judgements, optional
         Predicted judgements of the topics of `qrels` and of others, by which `evaluate_with_predictions` corrects.
     other_qrels : path or judgements, optional
         Another assessor's judgements: adds how far both agree on the topics of both, by Cohen's kappa of documents,
         plain and weighted, and by Kendall's tau and tau-AP of the runs (Yilmaz, Aslam and Robertson 2008).
-    tau : bool, default False
-        Add tau and tau-AP of the runs' order by each pair of measures.
-    teams : mapping of str to str, path or str, optional
-        Teams of runs, as `pool_runs` takes them: "own" and "without own" are a whole team's.
-    best_of_team : bool, default False
-        Show and test the best run of each team by the first measure, and the baselines.
-    categories : mapping of qid to category, or path, optional
-        Add means by category. A file has lines of qid and category, parted by a tab or as CSV.
-    fail_if : {"lower", "worse"} or float > 0, optional
-        Add a `gate`, which checks each run by each measure on all topics and on each category. It fails if a mean is
-        lower than the baseline's; is shown to be, by a one-sided test; or is not shown to be above the baseline's minus
-        this margin (non-inferiority, by a one-sided t-test). p is corrected over all checks. It fails for a run that
-        did not run, passes for one with the baseline's scores, and is refused if no run could fail, or for a margin on
-        fewer than five topics.
-    order : {"best", "given"}, default "best"
-        Put runs in the order of their means by the first measure, after the baselines, or leave them.
-    read : callable, optional
-        Reads the paths among the runs, such as `read_run`. By default, a run is scored as it is read, and not kept in
-        memory, if its lines are together by query, and no view and no measure needs all runs or topics at once.
     """
     collections, baselines = _collections(runs, qrels), as_baselines(baseline)
     # What can be refused is, before runs are read, so that nothing stops after the work.
     _check_baselines(collections, baselines, all_pairs=all_pairs)
-    views = {"other_qrels": other_qrels is not None, "tau": tau, "best_of_team": best_of_team}
-    views |= {"categories": categories is not None, "fail_if": fail_if is not None}
-    tested = {"all_pairs": all_pairs, "margin": margin is not None, "test": test != "t", "unjudged": unjudged}
     if qrels is None:
-        _exclude("several collections", views | {"predicted": predicted is not None})
+        _exclude("several collections", {"other_qrels": other_qrels is not None, "predicted": predicted is not None})
     if predicted is not None:
-        _exclude("predicted judgements", views | tested | {"several baselines": len(baselines) > 1})
-    if best_of_team and teams is None:
-        raise ParameterError("best_of_team needs teams")
-    check_choice("order", order, ("best", "given"))
+        tested = {"all_pairs": all_pairs, "margin": margin is not None, "test": test != "t"}
+        views = {"unjudged": unjudged is not False, "other_qrels": other_qrels is not None}
+        _exclude("predicted judgements", tested | views | {"several baselines": len(baselines) > 1})
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
-    rule = None if fail_if is None else parse_fail_if(fail_if, next(iter(collections.values()))[0], baselines)
-    named = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
-    guesses, other = (None if one is None else as_qrels(_judgements(one)[0]) for one in (predicted, other_qrels))
+    guesses, other = (None if given is None else as_qrels(_judgements(given)[0]) for given in (predicted, other_qrels))
     judged = {
-        name: _judged(of_one, earlier_measures(named_runs.values()) if measures is None else measures)
-        for name, (named_runs, of_one) in collections.items()
+        name: _judged(judgements, earlier_measures(named.values()) if measures is None else measures)
+        for name, (named, judgements) in collections.items()
     }
-    for name, (of_one, _) in collections.items():
-        _check_views(len(of_one), judged[name], other, tau=tau)
-        for option, given in (("margin", design.margin), ("fail_if", rule)):
-            if given is not None and not isinstance(given, str):
-                check_margin(option, given, judged[name].measures)
+    for standard in judged.values():
+        if other is not None and not as_qrels(standard.qrels).keys() & other.keys():
+            raise ParameterError("the two sets of judgements have no topic in common")
+        if design.margin is not None:
+            check_margin("margin", design.margin, standard.measures)
 
-    # Runs are read and scored; views of them are added one after another.
-    whole = unjudged or guesses is not None or other is not None
-    scored = {
-        name: _scored(name, of_one, judged[name], guesses, read, whole=whole, tagged=teams is not None)
-        for name, (of_one, _) in collections.items()
+    # Runs are read and scored; views of them and tests are added one after another.
+    whole = unjudged is not False or guesses is not None or other is not None
+    read = {
+        name: _read_runs(name, named, judged[name], guesses, whole=whole) for name, (named, _) in collections.items()
     }
-    of_team = {name: None if teams is None else _teams(one, teams) for name, one in scored.items()}
     if guesses is not None:
-        parts = {"": _corrected(scored[""], guesses, baselines, correction)}
+        parts = {"": _corrected(read[""], guesses, baselines, correction)}
     else:
-        parts = {name: _plain(one, baselines) for name, one in scored.items()}
-    parts = {"": _best_of_team(parts[""], of_team[""] or {}, baselines)} if best_of_team else parts
-    parts = _best_first(parts, baselines) if order == "best" else parts
-    parts = _tested(parts, baselines, design) if guesses is None and (baselines or all_pairs) else parts
-    parts = {n: _with_holes(part, scored[n], of_team[n]) for n, part in parts.items()} if unjudged else parts
-    _warn(parts)
-    if qrels is None:
-        return Evaluation({}, parts=parts)
-    found = replace(parts[""], judgements=judged[""].qrels)
-    found = replace(found, rankings=compare_measures(scored[""].scores)) if tau else found
-    found = found if other is None else _with_other(found, scored[""], other)
-    found = replace(found, categories=by_category(found.scores, named)) if named else found
-    return _with_verdict(found, rule)
+        parts = {name: _evaluation(each, baselines, unjudged, other) for name, each in read.items()}
+    best = best_first(next(iter(parts.values())).scores, baselines)
+    parts = {name: replace(part, scores={run: part.scores[run] for run in best}) for name, part in parts.items()}
+    if guesses is None and (baselines or all_pairs):
+        tests = compare_collections({name: part.scores for name, part in parts.items()}, None, baselines, design)
+        parts = {name: part.tested(tests[name]) for name, part in parts.items()}
+    for name, part in parts.items():
+        for warning in part.warnings:
+            _log.warning("%s", f"{name}: {warning}" if name else warning)
+    return Collections(parts) if qrels is None else replace(parts[""], digests=digests(judged[""].qrels))
 
 
 def _check_baselines(collections: Mapping[str, Any], baselines: Sequence[str], *, all_pairs: bool) -> None:
@@ -197,14 +190,6 @@ def _exclude(what: str, options: Mapping[str, bool]) -> None:
         raise ParameterError(f"{what} exclude {', '.join(given)}: leave these out")
 
 
-def _check_views(number: int, judged: _Judged, other: Any, *, tau: bool) -> None:
-    """Raise `ParameterError` if so many runs and these judgements do not suffice for views that were asked for."""
-    if tau and min(number, len(judged.measures)) < 2:
-        raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
-    if other is not None and not as_qrels(judged.qrels).keys() & other.keys():
-        raise ParameterError("the two sets of judgements have no topic in common")
-
-
 def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], Any]]:
     """Return runs and judgements by name of collection, which is "" for a single one."""
     if isinstance(runs, list | tuple) and all(isinstance(run, Run | str | Path) for run in runs):
@@ -221,21 +206,22 @@ def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], An
         )
     else:
         collections = {"": (runs, qrels)}
-    for of_one, _ in collections.values():
-        named = isinstance(of_one, Mapping) and not isinstance(of_one, Run)
-        if not of_one or not named or any(isinstance(run, Scores) for run in of_one.values()):
+    for named, _ in collections.values():
+        by_name = isinstance(named, Mapping) and not isinstance(named, Run)
+        if not named or not by_name or any(isinstance(run, Scores) for run in named.values()):
             raise ParameterError(
                 "runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores"
             )
-        check_run_names(of_one)
+        check_run_names(named)
     (first, (expected, _)), *others = collections.items()
-    for name, (of_one, _) in others:
-        if differing := expected.keys() ^ of_one.keys():
+    for name, (named, _) in others:
+        if differing := expected.keys() ^ named.keys():
             raise ParameterError(f"{first} and {name} differ in their runs: {few_names(sorted(differing))}")
     return collections
 
 
-class _Judged(NamedTuple):
+@dataclass(frozen=True)
+class _Judged:
     """Judgements, and the measures that runs are scored by."""
 
     qrels: Any
@@ -247,7 +233,8 @@ class _Judged(NamedTuple):
         return score_subtopics if self.by_subtopic else score_documents
 
 
-class _Scored(NamedTuple):
+@dataclass(frozen=True)
+class _ReadRuns:
     """The runs of a collection as they were read, with their scores; JSON of an earlier evaluation has these alone."""
 
     judged: _Judged
@@ -258,25 +245,16 @@ class _Scored(NamedTuple):
 
 def _judged(qrels: Any, measures: Any) -> _Judged:
     """Read judgements, of a file or converted, and parse measures."""
-    judged, by_subtopic = _judgements(qrels)
+    judgements, by_subtopic = _judgements(qrels)
     if measures is None:
         measures = SUBTOPIC_MEASURES if by_subtopic else DEFAULT_MEASURES
     parsed = parse_measures(measures)
     check_judged(parsed, by_subtopic=by_subtopic)
-    return _Judged(judged, by_subtopic, parsed)
+    return _Judged(judgements, by_subtopic, parsed)
 
 
-def _scored(
-    collection: str,
-    runs: Mapping[str, Any],
-    judged: _Judged,
-    guesses: Any,
-    read: Callable[[Any], Run | RunParts],
-    *,
-    whole: bool,
-    tagged: bool,
-) -> _Scored:
-    """Read and score runs: `whole` if views need all their documents; `tagged` if they need the tags of all."""
+def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesses: Any, *, whole: bool) -> _ReadRuns:
+    """Read and score runs: `whole` if views need all their documents."""
     known = judged.qrels if guesses is None else guesses
     warnings = check_levels(judged.measures, known)
     opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
@@ -285,22 +263,24 @@ def _scored(
     for name, run in runs.items():
         try:
             if isinstance(run, str | Path) and is_evaluation(run):
-                if whole or tagged:
+                if whole:
                     raise ParameterError(f"{run} has scores and no documents, which the other options need: give a run")
                 scores[name] = read_earlier(run).scores(name, judged.qrels, judged.measures)
                 continue
-            one = read(run) if isinstance(run, str | Path) else as_run(run, tag=name)
+            # A file is read without the name of the run, which its faults have already.
+            given = RunParts(run) if isinstance(run, str | Path) else run
+            given = given if isinstance(given, RunParts) else as_run(given, tag=name)
             with naming(name):
-                opened[name], rankings[name], of_run = _opened(one, judged, once=once)
+                opened[name], rankings[name], score = _opened(given, judged, once=once)
                 check_rows(opened[name], {} if judged.by_subtopic else judged.qrels)
-                told = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
-                warnings += [f"{name}: {warning}" for warning in told]
-                scores[name] = of_run()
+                noticed = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
+                warnings += [f"{name}: {warning}" for warning in noticed]
+                scores[name] = score()
         except GreylagError as error:
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
     with naming(f"collection {collection}") if collection else nullcontext():
         _refuse(faults, len(runs))
-    return _Scored(judged, opened, scores, (*warnings, *identical(rankings)))
+    return _ReadRuns(judged, opened, scores, (*warnings, *identical(rankings)))
 
 
 def _opened(run: Run | RunParts, judged: _Judged, *, once: bool) -> tuple[Run, Hashable, Callable[[], Scores]]:
@@ -312,80 +292,39 @@ def _opened(run: Run | RunParts, judged: _Judged, *, once: bool) -> tuple[Run, H
     return run, ranking_keys(run), partial(judged.score, run, judged.qrels, judged.measures)
 
 
-def _plain(found: _Scored, baselines: Sequence[str]) -> Evaluation:
-    """Return the scores with the shares of unjudged documents."""
-    qrels, score = found.judged.qrels, found.judged.score
-    by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in found.runs.items()}
-    judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
+def _evaluation(read: _ReadRuns, baselines: Sequence[str], unjudged: bool | Teams, other: Any) -> Evaluation:
+    """Return the scores with the shares of unjudged documents, and with views of all documents."""
+    qrels, score = read.judged.qrels, read.judged.score
+    by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in read.runs.items()}
+    judged_at_10 = {name: run.values[run.ranked, 0] for name, run in by_run.items()}  # of queries with documents
     shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
     lead = _unjudged_lead(shares, [name for name in baselines if name in shares]) if shares else []
-    return Evaluation(found.scores, unjudged=shares, warnings=(*found.warnings, *lead))
+    tags = {name: run.tag for name, run in read.runs.items()}
+    labels = {name: (tag, name) for name, tag in tags.items()}
+    teams = None if isinstance(unjudged, bool) else assign_teams(labels, unjudged)
+    return Evaluation(
+        read.scores,
+        unjudged=shares,
+        holes=None if unjudged is False else score_holes(read.runs, qrels, read.judged.measures, teams),
+        warnings=(*read.warnings, *lead),
+        agreement=None if other is None else _agreement(read, ("first", "second"), other)[0],
+        tags=tags,
+    )
 
 
-def _corrected(found: _Scored, guesses: Any, baselines: Sequence[str], correction: Correction) -> Evaluation:
+def _corrected(read: _ReadRuns, guesses: Any, baselines: Sequence[str], correction: Correction) -> Evaluation:
     """Return means and differences corrected by people's judgements of some topics."""
-    qrels, warnings = found.judged.qrels, [*found.warnings, *check_predictions(found.judged.qrels, guesses)]
-    warnings += [line for name, run in found.runs.items() for line in check_coverage(name, run, qrels, guesses)]
-    by_run = {name: score_documents(run, guesses, found.judged.measures) for name, run in found.runs.items()}
-    corrections = evaluate_with_predictions(found.scores, by_run, next(iter(baselines), None), correction=correction)
-    agreed = compare_judgements(("people", "predicted"), (qrels, guesses), (found.scores, by_run))
-    return Evaluation(found.scores, corrections=corrections, agreement=agreed, warnings=tuple(warnings))
+    qrels, warnings = read.judged.qrels, [*read.warnings, *check_predictions(read.judged.qrels, guesses)]
+    warnings += [line for name, run in read.runs.items() for line in check_coverage(name, run, qrels, guesses)]
+    agreement, by_run = _agreement(read, ("people", "predicted"), guesses)
+    corrections = evaluate_with_predictions(read.scores, by_run, next(iter(baselines), None), correction=correction)
+    return Evaluation(read.scores, corrections=corrections, agreement=agreement, warnings=tuple(warnings))
 
 
-def _best_of_team(found: Evaluation, teams: Mapping[str, str], baselines: Sequence[str]) -> Evaluation:
-    """Keep the best run of each team."""
-    kept, shares = best_runs(found.scores, teams, baselines), found.unjudged or {}
-    unjudged = {name: shares[name] for name in kept if name in shares}
-    return replace(found, scores={name: found.scores[name] for name in kept}, unjudged=unjudged, best_of=teams)
-
-
-def _teams(found: _Scored, teams: Teams) -> dict[str, str]:
-    """Return each run's team, by its name or tag."""
-    return assign_teams({name: (run.tag, name) for name, run in found.runs.items()}, teams)
-
-
-def _best_first(parts: Mapping[str, Evaluation], baselines: Sequence[str]) -> dict[str, Evaluation]:
-    """Put runs in the order of their means in the first collection, after the baselines."""
-    names = best_first(next(iter(parts.values())).scores, baselines)
-    return {name: replace(part, scores={run: part.scores[run] for run in names}) for name, part in parts.items()}
-
-
-def _tested(parts: Mapping[str, Evaluation], baselines: Sequence[str], design: Design) -> dict[str, Evaluation]:
-    """Test differences, with p corrected over all parts."""
-    tests, tested = compare_collections({n: part.scores for n, part in parts.items()}, None, baselines, design), {}
-    for name, part in parts.items():
-        absent = dict.fromkeys(c.not_run for c in tests[name].comparisons if c.not_run)
-        warnings = (*part.warnings, *(f"not compared: {reason}" for reason in absent))
-        tested[name] = replace(part, significance=tests[name], warnings=warnings)
-    return tested
-
-
-def _with_holes(found: Evaluation, scored: _Scored, teams: Mapping[str, str] | None) -> Evaluation:
-    """Add scores and differences with documents without judgements as relevant, and left out."""
-    holes, tests = score_holes(scored.runs, scored.judged.qrels, scored.judged.measures, teams), found.significance
-    return replace(found, holes=holes, significance=tests and compare_with_holes(tests, holes))
-
-
-def _with_verdict(found: Evaluation, rule: str | float | None) -> Evaluation:
-    """Add what the tests show, if there are any, and a gate."""
-    scores, tests = found.scores, found.significance
-    if tests is None:
-        return found
-    gate = None if rule is None else check_gate({"all": scores, **found.categories}, tests, rule)
-    return replace(found, verdict=verdict([(scores, tests)]), gate=gate)
-
-
-def _warn(parts: Mapping[str, Evaluation]) -> None:
-    for name, part in parts.items():
-        for warning in part.warnings:
-            _log.warning("%s", f"{name}: {warning}" if name else warning)
-
-
-def _with_other(found: Evaluation, scored: _Scored, other: Any) -> Evaluation:
-    """Add how far other judgements agree."""
-    by_other = {name: score_documents(run, other, scored.judged.measures) for name, run in scored.runs.items()}
-    judgements = scored.judged.qrels, other
-    return replace(found, agreement=compare_judgements(("first", "second"), judgements, (scored.scores, by_other)))
+def _agreement(read: _ReadRuns, judges: tuple[str, str], other: Any) -> tuple[Agreement, dict[str, Scores]]:
+    """Return how far other judgements agree, and the scores of runs by these."""
+    by_other = {name: score_documents(run, other, read.judged.measures) for name, run in read.runs.items()}
+    return compare_judgements(judges, (read.judged.qrels, other), (read.scores, by_other)), by_other
 
 
 def _judgements(qrels: Any) -> tuple[Any, bool]:

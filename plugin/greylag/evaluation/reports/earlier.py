@@ -1,4 +1,4 @@
-"""The JSON of an earlier evaluation, whose scores are those of a run."""
+"""The JSON of an earlier evaluation: its scores are those of a run, or make an `Evaluation` again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from greylag.base import Faults, FormatError, is_file, naming, parse_json, read_text
+from greylag.evaluation.reports.evaluation import Evaluation
 from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.measures import Measure, parse_measures
 from greylag.evaluation.scoring.scores import Scores
+from greylag.evaluation.scoring.significance import Correction, Design, Test, compare_collections
 
 ROUNDING = 1e-9  # by which a score may be outside of a measure's range
 
@@ -33,8 +35,17 @@ class _Run(TypedDict):
     seen: NotRequired[bool]
 
 
+class _Comparison(TypedDict):
+    baseline: str
+    margin: float | None
+
+
 class _Tests(TypedDict):
     baseline: str | None
+    test: Test
+    correction: Correction
+    all_pairs: bool
+    comparisons: list[_Comparison]
 
 
 class _Content(TypedDict):
@@ -43,6 +54,8 @@ class _Content(TypedDict):
     runs: dict[str, _Run]
     digests: dict[str, str]
     significance: NotRequired[_Tests]
+    unjudged_at_10: NotRequired[dict[str, float]]
+    best_of: NotRequired[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -72,9 +85,14 @@ class Earlier:
         if lacking := [measure for measure in map(str, measures) if measure not in run["means"]]:
             reason = f"is by {', '.join(run['means'])}, not {', '.join(lacking)}: give measures that it has"
             raise FormatError(self.path, None, reason)
-        values = np.array([[self._score(chosen, qid, measure) for measure in measures] for qid in judgements])
+        return self.scores_of(chosen, judgements, measures)
+
+    def scores_of(self, name: str, qids: Iterable[str], measures: Sequence[Measure]) -> Scores:
+        """Return the scores of a run on some topics."""
+        run, rows = self.content["runs"][name], tuple(qids)
+        values = np.array([[self._score(name, qid, measure) for measure in measures] for qid in rows])
         missing, unjudged, empty = (tuple(run.get(key, ())) for key in ("missing", "unjudged", "empty"))
-        return Scores(tuple(measures), tuple(judgements), values, missing, unjudged, run.get("seen", False), empty)
+        return Scores(tuple(measures), rows, values, missing, unjudged, run.get("seen", False), empty)
 
     def _score(self, name: str, qid: str, measure: Measure) -> float:
         """Return a score that the measure can have."""
@@ -86,6 +104,31 @@ class Earlier:
             reason = f"{measure} of {qid} in {name} is {score:g}, not between {low:g} and {high:g}: write it again"
             raise FormatError(self.path, None, reason)
         return float(score)
+
+
+def read_evaluation(path: str | Path) -> Evaluation:
+    """Read what ``greylag evaluate --format json``, or `Evaluation.format`, wrote of one collection.
+
+    Differences are tested again. Views that need documents are left out: those of other judgements, and of documents
+    without any. `FormatError` for any other file, and for scores that the measures cannot have.
+    """
+    earlier = read_earlier(path)
+    content, runs, measures = earlier.content, earlier.content["runs"], earlier.measures
+    qids = [*next(iter(runs.values()))["per_query"]]
+    with naming(earlier.path):
+        evaluation = Evaluation(
+            {name: earlier.scores_of(name, qids, measures) for name in runs},
+            unjudged=content.get("unjudged_at_10"),
+            teams=content.get("best_of"),
+            digests=content["digests"],
+        )
+        if (tests := content.get("significance")) is None:
+            return evaluation
+        comparisons, all_pairs = tests["comparisons"], tests["all_pairs"]
+        margin = next((comparison["margin"] for comparison in comparisons), None)
+        design = Design(tests["test"], correction=tests["correction"], margin=margin, all_pairs=all_pairs)
+        baselines = [] if all_pairs else list(dict.fromkeys(c["baseline"] for c in comparisons))
+        return evaluation.tested(compare_collections({"": evaluation.scores}, None, baselines, design)[""])
 
 
 def digests(judgements: Mapping[str, Any]) -> dict[str, str]:

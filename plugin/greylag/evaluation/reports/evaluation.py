@@ -1,15 +1,15 @@
-"""The evaluation of runs: one value with scores, tests and views of judgements, and the forms that it prints in."""
+"""The evaluation of runs, of one collection or of several: values with scores, tests and views, and their forms."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greylag.base import (
     TREC_EVAL,
@@ -24,20 +24,21 @@ from greylag.base import (
     as_tsv,
     check_choice,
     cite,
+    read_pairs,
     table_frame,
     versions,
     visible,
 )
-from greylag.evaluation.reports.categories import category_table
-from greylag.evaluation.reports.earlier import digests
-from greylag.evaluation.reports.gate import Gate
+from greylag.evaluation.reports.gate import ALL, Gate, GateRule, check_gate
 from greylag.evaluation.reports.names import short_names
 from greylag.evaluation.reports.parts import (
     Tested,
+    category_table,
     joint_comparisons,
     joint_means,
     paper_note,
     paper_table,
+    scores_by_category,
     stacked,
 )
 from greylag.evaluation.reports.scores import (
@@ -51,74 +52,35 @@ from greylag.evaluation.reports.scores import (
 )
 from greylag.evaluation.reports.verdict import verdict
 from greylag.evaluation.scoring.agreement import few_names
-from greylag.evaluation.scoring.concordance import Agreement, RankCorrelation, rankings_table
-from greylag.evaluation.scoring.holes import Holes, holes_sentences, holes_table
+from greylag.evaluation.scoring.concordance import Agreement, RankCorrelation, compare_measures, rankings_table
+from greylag.evaluation.scoring.holes import Holes, compare_with_holes, holes_sentences, holes_table
 from greylag.evaluation.scoring.predicted import Corrections
 from greylag.evaluation.scoring.scores import Scores
-from greylag.evaluation.scoring.significance import Significance, check_comparable, comparison_table, narrow_table
+from greylag.evaluation.scoring.significance import (
+    Significance,
+    check_comparable,
+    compare_again,
+    comparison_table,
+    narrow_table,
+)
+from greylag.evaluation.scoring.teams import Teams, assign_teams, best_runs
 
+if TYPE_CHECKING:
+    from greylag.evaluation.reports.report import Section
+
+NOT_COMPARED = "not compared: "
 MOST_GROUPS = 10  # of runs without a significant difference, whose letters a page shows; beyond, a chart does
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evaluation:
-    """The scores of runs, with tests and views of the judgements; ``str`` is what ``greylag evaluate`` prints.
+class Formatted:
+    """A value with tables, and what else `FORMS` call; ``str`` is what ``greylag evaluate`` prints."""
 
-    Parameters
-    ----------
-    scores : mapping
-        Scores by name of run; empty if there are `parts`.
-    significance : Significance, optional
-        Adds a star to each mean that differs significantly from the baseline's; of several baselines, the letters of
-        those that a run is better than; or, if all pairs are compared, ranks by the first measure and letters that runs
-        share if they do not differ significantly. Adds a table of the comparisons: the difference, its 95 % interval,
-        the effect size d, the detectable difference, and the corrected p; of more than 45 pairs only TSV and JSON have
-        it.
-    unjudged : mapping, optional
-        The share of the top 10 documents without judgements, by name of run.
-    holes : Holes, optional
-        Adds tables of scores and differences with documents without judgements as relevant, and left out.
-    corrections : Corrections, optional
-        Means and differences corrected by people's judgements; they take the place of all tables.
-    warnings : tuple of str, default ()
-        Reasons why scores may not mean what they seem to.
-    agreement : Agreement, optional
-        Adds tables of how far two sets of judgements agree.
-    rankings : tuple of RankCorrelation, default ()
-        Adds a table of how far the measures agree about the order of the runs.
-    best_of : mapping, optional
-        The teams of all runs, of which the best by the first measure are shown.
-    parts : mapping, optional
-        Evaluations by collection, whose p are corrected together. With the same runs and measures, they are the columns
-        of one table; else each has its own.
-    verdict : str, default ""
-        What the comparisons by the first measure show, in a paragraph, which text ends with.
-    categories : mapping, optional
-        Scores by category of topics, whose means are a table.
-    gate : Gate, optional
-        What is checked for an exit code; text has nothing else.
-    judgements : mapping, optional
-        Adds their SHA-256 to JSON, so that a later evaluation can be compared with this one.
-    """
+    __slots__: tuple[str, ...] = ()
+    verdict: str
 
-    scores: Mapping[str, Scores]
-    significance: Significance | None = None
-    unjudged: Mapping[str, float] | None = None
-    holes: Holes | None = None
-    corrections: Corrections | None = None
-    warnings: tuple[str, ...] = ()
-    agreement: Agreement | None = None
-    rankings: tuple[RankCorrelation, ...] = ()
-    best_of: Mapping[str, str] | None = None
-    parts: Mapping[str, Evaluation] = field(default_factory=dict)
-    verdict: str = ""
-    categories: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
-    gate: Gate | None = None
-    judgements: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.parts:
-            check_comparable(self.scores)
+    def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
+        raise NotImplementedError
 
     def format(self, form: str = "text", *, per_query: bool = False) -> str:
         """Format the tables with their notes.
@@ -137,31 +99,170 @@ class Evaluation:
         check_form("form", form)
         return FORMS[form](self, per_query)
 
+    def to_latex(self, *, per_query: bool = False) -> str:
+        """Format the table of a paper: `format` with "latex"."""
+        return self.format("latex", per_query=per_query)
+
+    def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
+        """Make a data frame of pandas or polars of the first table, unrounded; `Significance` has one of its own."""
+        return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
+
+    def __repr__(self) -> str:
+        # Of the first field, runs or collections, the names.
+        (caption, *_), names = self.tables()[0].caption.splitlines(), [*getattr(self, self.__slots__[0])]
+        return visible(f"<{type(self).__name__} of {few_names(names)}: {caption}>")
+
+    def __str__(self) -> str:
+        return visible(self.format().removesuffix("\n"))
+
+    def _repr_html_(self) -> str:
+        return "".join(as_html(table) for table in self.tables(wide=True))
+
+    def _terminal_text(self, per_query: bool) -> str:
+        """Format tables with their captions and the verdict below all of them."""
+        tables = self.tables(per_query=per_query)
+        notes = [*dict.fromkeys(line for table in tables for line in table.caption.splitlines())]
+        notes += [f"\n{self.verdict}"] if self.verdict and not per_query else []
+        return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(Formatted):
+    """The scores of runs, with tests and views of the judgements; ``str`` is what ``greylag evaluate`` prints.
+
+    Its methods return a new value. They need scores alone, so that `read_evaluation` has them, too.
+
+    Parameters
+    ----------
+    scores : mapping
+        Scores by name of run.
+    significance : Significance, optional
+        Adds a star to each mean that differs significantly from the baseline's; of several baselines, the letters of
+        those that a run is better than; or, if all pairs are compared, ranks by the first measure and letters that runs
+        share if they do not differ significantly. Adds a table of the comparisons: the difference, its 95 % interval,
+        the effect size d, the detectable difference, and the corrected p; of more than 45 pairs only TSV and JSON have
+        it.
+    unjudged : mapping, optional
+        The share of the top 10 documents without judgements, by name of run.
+    holes : Holes, optional
+        Adds tables of scores and differences with documents without judgements as relevant, and left out.
+    corrections : Corrections, optional
+        Means and differences corrected by people's judgements; they take the place of all tables.
+    warnings : tuple of str, default ()
+        Reasons why scores may not mean what they seem to.
+    agreement : Agreement, optional
+        Adds tables of how far two sets of judgements agree.
+    rankings : tuple of RankCorrelation, default ()
+        Adds a table of how far the measures agree about the order of the runs; see `correlated`.
+    teams : mapping, optional
+        The teams of all runs, if the best run of each is shown; see `best_of`.
+    verdict : str, default ""
+        What the comparisons by the first measure show, in a paragraph, which text ends with.
+    categories : mapping, optional
+        Categories of topics by qid, whose means are a table; see `by_category`.
+    gate : Gate, optional
+        What is checked for an exit code; text has nothing else. See `gated`.
+    digests : mapping, optional
+        SHA-256 of topics and judgements in JSON, so that a later evaluation can be compared with this one.
+    tags : mapping, optional
+        The runs' tags by name, by which teams may be given, too.
+    """
+
+    scores: Mapping[str, Scores]
+    significance: Significance | None = None
+    unjudged: Mapping[str, float] | None = None
+    holes: Holes | None = None
+    corrections: Corrections | None = None
+    warnings: tuple[str, ...] = ()
+    agreement: Agreement | None = None
+    rankings: tuple[RankCorrelation, ...] = ()
+    teams: Mapping[str, str] | None = None
+    verdict: str = ""
+    categories: Mapping[str, str] = field(default_factory=dict)
+    gate: Gate | None = None
+    digests: Mapping[str, str] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_comparable(self.scores)
+
+    def tested(self, tests: Significance) -> Evaluation:
+        """Add tests of the runs' differences, what they show, and warnings of runs that cannot be compared."""
+        absent = dict.fromkeys(f"{NOT_COMPARED}{c.not_run}" for c in tests.comparisons if c.not_run)
+        others = [warning for warning in self.warnings if not warning.startswith(NOT_COMPARED)]
+        tests = compare_with_holes(tests, self.holes) if self.holes else tests
+        shown = verdict([(self.scores, tests)])
+        return replace(self, significance=tests, verdict=shown, warnings=(*others, *absent), gate=None)
+
+    def ordered(self, names: Iterable[str]) -> Evaluation:
+        """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
+        return self._with_runs(ordered_scores(self.scores, names))
+
+    def by_category(self, categories: Mapping[str, str] | str | Path) -> Evaluation:
+        """Add means by category, of a mapping by qid or a file (qid and category, by a tab or CSV), also to a gate."""
+        self._exclude_corrections("by_category")
+        named = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
+        scores_by_category(self.scores, named)  # refuses those of other topics
+        return replace(self, categories=named, gate=None)
+
+    def correlated(self) -> Evaluation:
+        """Add tau and tau-AP of the runs' order by each pair of measures."""
+        self._exclude_corrections("correlated")
+        if min(len(self.scores), len(next(iter(self.scores.values())).measures)) < 2:
+            raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
+        return replace(self, rankings=compare_measures(self.scores))
+
+    def best_of(self, teams: Teams) -> Evaluation:
+        """Keep the best run of each team by the first measure, and the baselines; test these anew.
+
+        Teams are as `pool_runs` takes them, by names of runs or tags; what was read from JSON has names alone.
+        """
+        self._exclude_corrections("best_of")
+        assigned = assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
+        kept = best_runs(self.scores, assigned, self.significance.baselines if self.significance else ())
+        shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}
+        return replace(self, unjudged=shares, teams=assigned)._with_runs({name: self.scores[name] for name in kept})
+
+    def gated(self, fail_if: GateRule | str | float) -> Evaluation:
+        """Add a `gate`: check each run by each measure on all topics and on each category.
+
+        A check fails for a run that did not run, and passes for one with the baseline's scores. p is corrected over all
+        checks. A gate is refused if no run could fail, and for a margin on fewer than five topics.
+
+        Parameters
+        ----------
+        fail_if : {"lower", "worse"} or float > 0
+            A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
+            to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
+        """
+        self._exclude_corrections("gated")
+        rule, tests = GateRule.parse(fail_if), self.significance
+        rule.check(self.scores, tests.baselines if tests else (), next(iter(self.scores.values())).measures)
+        parts = {ALL: self.scores, **self._category_scores()}
+        return replace(self, gate=check_gate(parts, tests, rule) if tests else None)
+
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
         agreed = self.agreement.tables if self.agreement else []
         agreed = [*agreed, rankings_table(self.rankings)] if self.rankings else agreed
         if self.corrections:
             return [*self.corrections.tables, *agreed]
-        if self.parts:
-            return self._part_tables(per_query=per_query, wide=wide, complete=complete)
         tests = self.significance
         # A reader of 45 pairs looks at letters; a program gets all.
         many = bool(tests and not complete and has_many_pairs(self.scores, tests))
         first = query_table(self.scores) if per_query else means_table(self.scores, tests, complete)
         notes, others = [first.caption], list[Table]()
         if tests and not per_query and many:
-            note = f"{tests.method}{equivalence_note(tests, counted=True)} TSV and JSON list all comparisons."
-            notes.append(note)
+            notes.append(f"{tests.method}{equivalence_note(tests, counted=True)} TSV and JSON list all comparisons.")
         elif tests and not per_query:
             compared = comparison_table("", tests) if wide else narrow_table(tests)
             caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
-        if self.best_of:
+        if self.teams:
             measure = next(iter(self.scores.values())).measures[0]
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
         notes.append(unjudged_note(self.unjudged or {}))
-        others += [category_table(self.scores, self.categories)] if self.categories and not per_query else []
+        others += [category_table(self.scores, self._category_scores())] if self.categories and not per_query else []
         others += [*self._holes_tables(many=many), *agreed]
         return [replace(first, caption="\n".join(filter(None, notes))), *others]
 
@@ -174,12 +275,97 @@ class Evaluation:
             return [replace(whole, caption="\n".join([whole.caption, *sentences]))]
         return [whole, holes_table(self.significance)]
 
-    def _part_tables(self, *, per_query: bool, wide: bool, complete: bool) -> list[Table]:
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures, unrounded, as a dictionary that JSON can represent."""
+        agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
+        agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
+        if self.corrections:
+            return self.corrections.to_dict() | agreed
+        content = to_dict(self.scores, self.significance)
+        content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
+        content |= {"best_of": self.teams} if self.teams else {}
+        content |= {"digests": self.digests} if self.digests else {}
+        parts = self._category_scores().items()
+        means = {name: {run: scores.by_measure for run, scores in part.items()} for name, part in parts}
+        content |= {"categories": means} if means else {}
+        content |= {"gate": self.gate.to_dict()} if self.gate else {}
+        return content | ({"holes": self.holes.to_dict()} if self.holes else {})
+
+    def _terminal_text(self, per_query: bool) -> str:
+        # Of a gate, its checks alone.
+        return f"{self.gate}\n" if self.gate else Formatted._terminal_text(self, per_query)
+
+    def _paper_source(self, per_query: bool, number: int = 1) -> str:
+        tested, corrected = {"": (self.scores, self.significance)}, self.corrections is not None
+        return _paper(self.tables(per_query=per_query), tested, per_query, corrected=corrected, number=number)
+
+    def _page_sections(self, per_query: bool) -> list[Section]:
+        from greylag.evaluation.reports.charts import result, scores_by_query
+        from greylag.evaluation.reports.report import Section
+
+        tests = self.significance
+        tables = [_readable(table, tests) for table in self.tables(per_query=per_query, wide=True)]
+        if tests:
+            return [result([(self.scores, tests)], tables=tables)]
+        queries = [scores_by_query(self.scores, name) for name in self.scores if not per_query]
+        return [Section("Scores", parts=[*tables, *queries])]
+
+    def _category_scores(self) -> dict[str, dict[str, Scores]]:
+        """Return the scores on the topics of each category."""
+        return scores_by_category(self.scores, self.categories) if self.categories else {}
+
+    def _with_runs(self, scores: Mapping[str, Scores]) -> Evaluation:
+        """Keep these runs, in this order, and test them anew."""
+        kept, tests = replace(self, scores=scores, gate=None), self.significance
+        return kept.tested(compare_again({"": scores}, tests)[""]) if tests else kept
+
+    def _exclude_corrections(self, view: str) -> None:
+        """Raise `ParameterError` for scores that stand for corrected means."""
+        if self.corrections:
+            raise ParameterError(f"predicted judgements exclude {view}: leave predicted or this out")
+
+
+def ordered_scores(scores: Mapping[str, Scores], names: Iterable[str]) -> dict[str, Scores]:
+    """Put scores in the order of names, of which others are ignored; `ParameterError` if a run is not among them."""
+    listed = dict.fromkeys(names)
+    if lacking := [run for run in scores if run not in listed]:
+        raise ParameterError(f"the order lacks {few_names(lacking)}: name all runs")
+    return {name: scores[name] for name in listed if name in scores}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Collections(Formatted):
+    """The evaluations of several collections, or by several kinds of judgements.
+
+    Parameters
+    ----------
+    parts : mapping
+        Evaluations by collection, whose p are corrected together. With the same runs and measures, they are the columns
+        of one table; else each has its own. The methods of a part test it alone.
+    verdict : str, default ""
+        What the comparisons show, in a paragraph, which text ends with.
+    """
+
+    parts: Mapping[str, Evaluation]
+    verdict: str = ""
+
+    def ordered(self, names: Iterable[str]) -> Collections:
+        """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
+        listed = [*names]
+        tests = next(iter(self.parts.values())).significance
+        if tests is None or tests.together is None:
+            return replace(self, parts={name: part.ordered(listed) for name, part in self.parts.items()})
+        scores = {name: ordered_scores(part.scores, listed) for name, part in self.parts.items()}
+        again = compare_again(scores, tests)
+        parts = {n: replace(part, scores=scores[n]).tested(again[n]) for n, part in self.parts.items()}
+        return replace(self, parts=parts)
+
+    def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make one table of the parts if they can share it, else each part's own."""
-        if not (tested := self.tested):
+        if not (tested := self.shared):
             made = partial(Evaluation.tables, per_query=per_query, wide=wide, complete=complete)
-            own = [(name, table) for name, part in self.parts.items() for table in made(part)]
-            return [replace(table, caption=f"{name}: {table.caption}") for name, table in own]
+            own = {name: made(part) for name, part in self.parts.items()}
+            return [replace(table, caption=f"{n}: {table.caption}") for n, tables in own.items() for table in tables]
         if per_query:
             return [stacked({name: query_table(scores) for name, (scores, _) in tested.items()})]
         means, (scores, tests) = joint_means(tested), next(iter(tested.values()))
@@ -193,106 +379,63 @@ class Evaluation:
             first, *others = joint_comparisons(tested)
             others = [replace(first, caption=f"{first.caption} {tests.method}{equivalence_note(tests)}"), *others]
         notes += [unjudged_note(part.unjudged or {}, f"{name}: ") for name, part in self.parts.items()]
-        of_holes = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
-        others += [stacked(dict(zip(self.parts, tables, strict=True))) for tables in of_holes]
+        by_table = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
+        others += [stacked(dict(zip(self.parts, tables, strict=True))) for tables in by_table]
         return [replace(means, caption="\n".join(filter(None, notes))), *others]
 
     @property
-    def tested(self) -> Tested:
+    def shared(self) -> Tested:
         """The scores and tests of each part, if all have the same runs and measures; else empty."""
         parts = {name: (part.scores, part.significance) for name, part in self.parts.items()}
-        if not all(scores for scores, _ in parts.values()):
-            return {}
         shapes = {(frozenset(scores), next(iter(scores.values())).measures) for scores, _ in parts.values()}
         return parts if len(shapes) == 1 else {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent."""
-        agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
-        agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
-        if self.corrections:
-            return self.corrections.to_dict() | agreed
-        if self.parts:
-            return {"parts": {name: part.to_dict() for name, part in self.parts.items()}}
-        content = to_dict(self.scores, self.significance)
-        content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
-        content |= {"best_of": self.best_of} if self.best_of else {}
-        content |= {"digests": digests(self.judgements)} if self.judgements else {}
-        of_categories = self.categories.items()
-        means = {name: {run: one.by_measure for run, one in scores.items()} for name, scores in of_categories}
-        content |= {"categories": means} if means else {}
-        content |= {"gate": self.gate.to_dict()} if self.gate else {}
-        return content | ({"holes": self.holes.to_dict()} if self.holes else {})
+        return {"parts": {name: part.to_dict() for name, part in self.parts.items()}}
 
-    def to_latex(self, *, per_query: bool = False) -> str:
-        """Format the table of a paper: `format` with "latex"."""
-        return self.format("latex", per_query=per_query)
+    def _paper_source(self, per_query: bool) -> str:
+        if shared := self.shared:
+            return _paper(self.tables(per_query=per_query), shared, per_query)
+        return "\n".join(part._paper_source(per_query, number) for number, part in enumerate(self.parts.values(), 1))
 
-    def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
-        """Make a data frame of pandas or polars of the first table, unrounded; `significance` has one of its own."""
-        return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
+    def _page_sections(self, per_query: bool) -> list[Section]:
+        from greylag.evaluation.reports.charts import collections_chart, result
+        from greylag.evaluation.reports.report import Section
 
-    def __repr__(self) -> str:
-        caption = self.tables()[0].caption.splitlines()[0]
-        return visible(f"<Evaluation of {few_names([*(self.scores or self.parts)])}: {caption}>")
-
-    def __str__(self) -> str:
-        return visible(self.format().removesuffix("\n"))
-
-    def _repr_html_(self) -> str:
-        return "".join(as_html(table) for table in self.tables(wide=True))
+        tables = [_readable(table, None) for table in self.tables(per_query=per_query, wide=True)]
+        tested = {name: (part.scores, part.significance) for name, part in self.parts.items() if part.significance}
+        charts = [collections_chart(self.shared)] if self.shared and len(tested) == len(self.parts) else []
+        shown = [f"{name}: {verdict([pair])}" for name, pair in tested.items()]
+        own = [replace(result([pair]), title=name) for name, pair in tested.items()]
+        return [Section("Scores", parts=[*shown, *tables, *charts]), *own]
 
 
-def _text(found: Evaluation, per_query: bool) -> str:
-    """Format tables with their captions and the verdict below all of them; of a gate, its checks alone."""
-    if found.gate:
-        return f"{found.gate}\n"
-    tables = found.tables(per_query=per_query)
-    notes = [*dict.fromkeys(line for table in tables for line in table.caption.splitlines())]
-    notes += [f"\n{found.verdict}"] if found.verdict and not per_query else []
-    return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
-
-
-def _latex(found: Evaluation, per_query: bool, number: int = 1) -> str:
+def _paper(
+    tables: Sequence[Table], tested: Tested, per_query: bool, *, corrected: bool = False, number: int = 1
+) -> str:
     """Format the first table as LaTeX, and notes, other tables and works to cite as comments."""
-    if found.parts and not found.tested:
-        return "\n".join(_latex(part, per_query, place) for place, part in enumerate(found.parts.values(), 1))
-    tested = found.tested if found.parts else {"": (found.scores, found.significance)}
-    first, *others = found.tables(per_query=per_query)
-    labels = short_names(found.scores)
+    first, *others = tables
+    labels = short_names(name for scores, _ in tested.values() for name in scores)
     rows = [[labels.get(str(cell), cell) for cell in row[:1]] + [*row[1:]] for row in first.rows]
     caption = "Scores of each query." if per_query else first.caption.partition("\n")[0]
     shown, note = replace(first, caption=caption, rows=rows), ""
-    if not (found.corrections or per_query):
+    if not (corrected or per_query):
         shown, note = paper_table(tested), paper_note(tested)
     names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
-    cited = cite("prediction-powered" if found.corrections else ", ".join(dict.fromkeys(names)))
+    cited = cite("prediction-powered" if corrected else ", ".join(dict.fromkeys(names)))
     comments = "\n".join([first.caption, *map(as_text, others), *cited]).splitlines()
     label = "tab:greylag" + f"-{number}" * (number > 1)
     return as_latex(shown, label, note) + "".join(f"% {line}\n" for line in comments)
 
 
-def _html(found: Evaluation, per_query: bool) -> str:
+def _page(value: Any, per_query: bool) -> str:
     """Write a page: sentences of the comparisons, tables, charts."""
-    # With all that explains rankings, which no other form needs.
-    from greylag.evaluation.reports.charts import collections_chart, result, scores_by_query
-    from greylag.evaluation.reports.report import Section, report_page
+    from greylag.evaluation.reports.report import report_page  # which no other form needs
 
-    tables = [_readable(table, found.significance) for table in found.tables(per_query=per_query, wide=True)]
-    queries = [scores_by_query(found.scores, name) for name in found.scores if not per_query]
-    sections = [Section("Scores", parts=[*tables, *queries])]
-    if found.parts:
-        leaves = {name: (part.scores, part.significance) for name, part in found.parts.items()}
-        shared = found.tested if all(tests for _, tests in leaves.values()) else {}
-        charts = [collections_chart(shared)] if shared else []
-        shown = [f"{name}: {verdict([(scores, test)])}" for name, (scores, test) in leaves.items() if test]
-        sections = [Section("Scores", parts=[*shown, *tables, *charts])]
-        sections += [replace(result([(scores, test)]), title=name) for name, (scores, test) in leaves.items() if test]
-    elif found.significance:
-        sections = [result([(found.scores, found.significance)], tables=tables)]
     # The command that made the page, for whoever finds it later.
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
-    return report_page("Evaluation", sections, origin)
+    return report_page("Evaluation", value._page_sections(per_query), origin)
 
 
 def _readable(table: Table, tests: Significance | None) -> Table:
@@ -309,14 +452,14 @@ def _readable(table: Table, tests: Significance | None) -> Table:
     return table
 
 
-FORMS: Mapping[str, Callable[[Evaluation, bool], str]] = {
-    "text": _text,
-    "tsv": lambda found, per_query: "\n".join(map(as_tsv, found.tables(per_query=per_query, wide=True, complete=True))),
-    "csv": lambda found, per_query: as_tsv(found.tables(per_query=per_query, complete=True)[0], "excel"),
-    "markdown": lambda found, per_query: "\n".join(map(as_markdown, found.tables(per_query=per_query))),
-    "latex": _latex,
-    "json": lambda found, _: json.dumps(found.to_dict(), indent=1, default=str) + "\n",
-    "html": _html,
+FORMS: Mapping[str, Callable[[Any, bool], str]] = {
+    "text": lambda value, per_query: value._terminal_text(per_query),
+    "tsv": lambda value, per_query: "\n".join(map(as_tsv, value.tables(per_query=per_query, wide=True, complete=True))),
+    "csv": lambda value, per_query: as_tsv(value.tables(per_query=per_query, complete=True)[0], "excel"),
+    "markdown": lambda value, per_query: "\n".join(map(as_markdown, value.tables(per_query=per_query))),
+    "latex": lambda value, per_query: value._paper_source(per_query),
+    "json": lambda value, _: json.dumps(value.to_dict(), indent=1, default=str) + "\n",
+    "html": _page,
 }
 """The forms of an evaluation: a function of it, and of whether each query's scores are shown."""
 

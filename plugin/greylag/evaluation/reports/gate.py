@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from greylag.base import FloatArray, Marked, ParameterError, Table, as_text
-from greylag.evaluation.scoring.margins import parse_margin
+from greylag.evaluation.scoring.margins import check_margin, parse_margin
+from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import (
@@ -19,17 +20,66 @@ from greylag.evaluation.scoring.significance import (
     TEST_NAMES,
     Comparison,
     Significance,
+    Test,
     correct,
     equivalence_test,
     paired_test,
 )
 
-RULES = "lower", "worse"
+Kind = Literal["lower", "worse"]
 MOST_CHECKS = 6  # that are printed, so that a gate with a warning fits ten lines
 MIN_MARGIN_TOPICS = math.ceil(-math.log2(SIGNIFICANCE_LEVEL))
 """The fewest topics on which an exact one-sided test can show anything: 1 / 2^5 is below .05."""
 ALL = "all"  # topics
 IDENTICAL = "identical"
+
+
+@dataclass(frozen=True, slots=True)
+class GateRule:
+    """When a check fails: a mean is lower, is shown to be worse, or is not shown to be within a margin."""
+
+    kind: Kind | Literal["margin"]
+    margin: float | None = None
+
+    @classmethod
+    def parse(cls, fail_if: GateRule | str | float) -> GateRule:
+        """Parse "lower", "worse", or a margin, a number or its text; `ParameterError` for any other."""
+        if isinstance(fail_if, GateRule):
+            return fail_if
+        kinds = get_args(Kind)
+        if isinstance(fail_if, str) and fail_if in kinds:
+            return cls(fail_if)  # type: ignore[arg-type]
+        return cls("margin", parse_margin("fail_if", fail_if, f"{', '.join(kinds)} or "))
+
+    def check(self, runs: Iterable[str], baselines: Sequence[str], measures: Iterable[Measure]) -> None:
+        """Raise `ParameterError` if none of these runs could fail by these measures."""
+        if not baselines:
+            raise ParameterError("fail_if needs a baseline: name the run that others are held against")
+        if {*runs} <= {*baselines}:
+            raise ParameterError("fail_if holds runs against baselines, and all runs are baselines: give another run")
+        if self.margin is not None:
+            check_margin("fail_if", self.margin, measures)
+
+    def describe(self, tests: Significance) -> str:
+        """Write what a mean is if a check fails."""
+        if self.kind == "lower":
+            return "lower"
+        rule = "shown to be worse" if self.margin is None else f"not shown to be at most {self.margin:g} worse"
+        test = f"one-sided {TEST_NAMES[tests.test if self.margin is None else 't']}"
+        return f"{rule} ({test}, {CORRECTION_NAMES[tests.correction]} correction, p below {SIGNIFICANCE_LEVEL})"
+
+    def p(self, gains: FloatArray, test: Test) -> float:
+        """Test the gains of a run, one-sided."""
+        if self.margin is None:
+            return paired_test(-gains, test, "greater")[1]
+        return equivalence_test(gains, self.margin, "greater")
+
+    def fails(self, p: float) -> bool:
+        """Return whether a check with this corrected p fails, as it does with one that is no number."""
+        return not p >= SIGNIFICANCE_LEVEL if self.margin is None else not p < SIGNIFICANCE_LEVEL
+
+    def __str__(self) -> str:
+        return self.kind if self.margin is None else str(self.margin)
 
 
 class Check(NamedTuple):
@@ -77,19 +127,8 @@ class Gate:
         return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 
 
-def parse_fail_if(fail_if: str | float, runs: Iterable[str], baselines: Sequence[str]) -> str | float:
-    """Return a rule of `check_gate`, or its margin, which may be text."""
-    if not baselines:
-        raise ParameterError("fail_if needs a baseline: name the run that others are held against")
-    if {*runs} <= {*baselines}:
-        raise ParameterError("fail_if holds runs against baselines, and all runs are baselines: give another run")
-    if isinstance(fail_if, str) and fail_if in RULES:
-        return fail_if
-    return parse_margin("fail_if", fail_if, f"{', '.join(RULES)} or ")
-
-
-def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, fail_if: str | float) -> Gate:
-    """Check each run against each baseline of the tests, on each part of the topics; `compare` has the rules."""
+def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: GateRule) -> Gate:
+    """Check each run against each baseline of the tests, on each part of the topics, as `Evaluation.gated` says."""
     compared = [c for c in tests.comparisons if c.run not in tests.baselines]
     checks, sizes = list[Check](), list[int]()
     for topics, scores in parts.items():
@@ -104,64 +143,46 @@ def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, f
             if not np.isfinite(gains).all():
                 reason = "a score is no number"
             same = not (reason or gains.any())
-            if fail_if != "lower" and not (reason or same):
-                _check_topics(topics, len(gains), fail_if)
-                if not isinstance(fail_if, str) and topics == ALL:
-                    _check_room(c, float(baseline.means[column]), fail_if)
-                p = _one_sided_p(gains, tests, fail_if)
+            if rule.kind != "lower" and not (reason or same):
+                _check_topics(topics, len(gains), rule)
+                if rule.margin is not None and topics == ALL:
+                    _check_room(c, float(baseline.means[column]), rule.margin)
+                p = rule.p(gains, tests.test)
                 p, reason = (p, "") if 0 <= p <= 1 else (None, "its p is no number")
             failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
             note = IDENTICAL if same else reason
             checks.append(Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note))
             sizes.append(len(gains))
-    return Gate(_rule(tests, fail_if), _decided(checks, sizes, tests, fail_if))
+    return Gate(rule.describe(tests), _decided(checks, sizes, tests, rule))
 
 
-def _one_sided_p(gains: FloatArray, tests: Significance, fail_if: str | float) -> float:
-    if isinstance(fail_if, str):
-        return paired_test(-gains, tests.test, "greater")[1]
-    return equivalence_test(gains, fail_if, "greater")
-
-
-def _decided(
-    checks: Sequence[Check], sizes: Sequence[int], tests: Significance, fail_if: str | float
-) -> tuple[Check, ...]:
+def _decided(checks: Sequence[Check], sizes: Sequence[int], tests: Significance, rule: GateRule) -> tuple[Check, ...]:
     """Decide tested checks by corrected p, and put those that failed first."""
     places = [place for place, check in enumerate(checks) if check.p is not None]
-    if fail_if == "worse" and tests.test != "t":
+    if rule.kind == "worse" and tests.test != "t":
         _check_reach([checks[place].topics for place in places], [sizes[place] for place in places], tests)
     corrected = correct([checks[place].p or 0.0 for place in places], tests.correction).tolist()  # type: ignore[arg-type]
     decided = list(checks)
     for place, p in zip(places, corrected, strict=True):
-        failed = not p >= SIGNIFICANCE_LEVEL if fail_if == "worse" else not p < SIGNIFICANCE_LEVEL
-        decided[place] = checks[place]._replace(p=p, failed=failed)
+        decided[place] = checks[place]._replace(p=p, failed=rule.fails(p))
     return tuple(sorted(decided, key=lambda check: (not check.failed, check.improvement)))
 
 
-def _rule(tests: Significance, fail_if: str | float) -> str:
-    """Write what a mean is if a check fails."""
-    if fail_if == "lower":
-        return "lower"
-    rule = "shown to be worse" if fail_if == "worse" else f"not shown to be at most {fail_if:g} worse"
-    test = f"one-sided {TEST_NAMES[tests.test if fail_if == 'worse' else 't']}"
-    return f"{rule} ({test}, {CORRECTION_NAMES[tests.correction]} correction, p below {SIGNIFICANCE_LEVEL})"
-
-
-def _named(topics: str) -> tuple[str, str]:
+def _where_and_remedy(topics: str) -> tuple[str, str]:
     """Return what comes before the fault of a part of the topics, and what to do."""
     if topics == ALL:
         return "", "give more topics"
     return f"category {topics}: ", "put its topics into another category"
 
 
-def _check_topics(topics: str, number: int, fail_if: str | float) -> None:
+def _check_topics(topics: str, number: int, rule: GateRule) -> None:
     """Raise `ParameterError` for fewer topics than a test needs."""
-    least = 2 if isinstance(fail_if, str) else MIN_MARGIN_TOPICS
+    least = 2 if rule.margin is None else MIN_MARGIN_TOPICS
     if number < least:
-        (where, remedy), others = _named(topics), "lower" if isinstance(fail_if, str) else "worse or lower"
+        (where, remedy), others = _where_and_remedy(topics), "lower" if rule.margin is None else "worse or lower"
         why = "" if least == 2 else ", as on fewer no exact test has p below 0.05"
         raise ParameterError(
-            f"{where}fail_if {fail_if} needs at least {least} topics, not {number}{why}: {remedy}, or use {others}"
+            f"{where}fail_if {rule} needs at least {least} topics, not {number}{why}: {remedy}, or use {others}"
         )
 
 
@@ -180,7 +201,7 @@ def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance
     """Raise `ParameterError` for an exact test that would find no run worse, whatever its scores."""
 
     def reaches(least: int) -> bool:
-        """Whether all checks could fail at once, had they so many topics or more."""
+        """Whether all checks could fail at once, had they this many topics or more."""
         attainable = correct([0.5 ** max(size, least) for size in sizes], tests.correction)  # type: ignore[arg-type]
         return bool((attainable < SIGNIFICANCE_LEVEL).all())
 
@@ -188,7 +209,7 @@ def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance
         return
     needed = next(number for number in range(1, 1000) if reaches(number))
     fewest = min(range(len(sizes)), key=sizes.__getitem__)
-    where, remedy = _named(parts[fewest])
+    where, remedy = _where_and_remedy(parts[fewest])
     raise ParameterError(
         f"{where}no run can be shown to be worse on {sizes[fewest]} topics by the {TEST_NAMES[tests.test]} in "
         f"{len(sizes)} checks, which needs at least {needed}: {remedy}, or use lower"

@@ -1,4 +1,4 @@
-"""Tables of several collections: a row for each run and measure, a column for each collection."""
+"""Tables of several collections or categories: a row for each run and measure, a column for each of these."""
 
 from __future__ import annotations
 
@@ -122,3 +122,29 @@ def stacked(tables: Mapping[str, Table]) -> Table:
     notes = {name: table.caption for name, table in tables.items() if table.caption}
     lines = [f"{name}: {note}" for name, note in notes.items()] if len({*notes.values()}) > 1 else [*notes.values()][:1]
     return Table("\n".join(lines), ("collection", "run", *first.header[1:]), rows)
+
+
+def scores_by_category(scores: Mapping[str, Scores], categories: Mapping[str, str]) -> dict[str, dict[str, Scores]]:
+    """Return the scores on the topics of each category, in the order of the categories."""
+    qids = next(iter(scores.values())).qids
+    named = [categories.get(qid) for qid in qids]
+    check_part_names("category", filter(None, named))
+    if not any(named):
+        raise ParameterError(f"no judged topic has a category ({qids[0]!r} against {next(iter(categories), None)!r})")
+    parts = dict[str, dict[str, Scores]]()
+    for category in dict.fromkeys(categories.values()):
+        rows = np.flatnonzero([name == category for name in named])
+        if len(rows):
+            kept = tuple(qids[row] for row in rows)
+            parts[category] = {n: replace(run, qids=kept, values=run.values[rows]) for n, run in scores.items()}
+    return parts
+
+
+def category_table(scores: Mapping[str, Scores], parts: Mapping[str, Mapping[str, Scores]]) -> Table:
+    """Tabulate means by category: a row for each run and measure, a column for each category."""
+    table = joint_means({category: (part, None) for category, part in parts.items()})
+    whole, *numbers = (len(next(iter(part.values())).qids) for part in (scores, *parts.values()))
+    counts = ", ".join(f"{category} {number}" for category, number in zip(parts, numbers, strict=True))
+    counts += f"; {rest} without a category" if (rest := whole - sum(numbers)) else ""
+    rows = [row[: len(parts) + 2] for row in table.rows]  # without the mean over parts
+    return Table(f"Means by category; topics: {counts}.", table.header[:-1], rows)

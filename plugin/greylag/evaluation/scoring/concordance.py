@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations
@@ -107,11 +108,11 @@ def tau_ap(truth: FloatArray, estimate: FloatArray) -> float:
     2 / (n - 1) times the sum over ranks i > 1 by `estimate` of C(i) / (i - 1), less 1, where C(i) of the items above
     rank i are above its item in `truth`, too. Of ties, the expectation over all orders of them.
     """
-    total = 0.0
+    terms = list[float]()
     for place, value in enumerate(estimate):
         right = (np.sign(truth - truth[place]) + 1) / 2
         above, tied = estimate > value, (estimate == value) & (np.arange(len(estimate)) != place)
         before = np.arange(tied.sum() + 1)  # of the tied items, those that come first
         correct = right[above].sum() + before * (right[tied].mean() if tied.any() else 0.0)
-        total += float((correct / np.maximum(above.sum() + before, 1)).mean())
-    return 2 * total / (len(estimate) - 1) - 1
+        terms.append(float((correct / np.maximum(above.sum() + before, 1)).mean()))
+    return 2 * math.fsum(terms) / (len(estimate) - 1) - 1  # the same in any order of the items

@@ -438,6 +438,19 @@ def compare_collections(
     }
 
 
+def compare_again(collections: Mapping[str, Mapping[str, Scores]], tests: Significance) -> dict[str, Significance]:
+    """Compare runs of collections as earlier tests of them, or of more runs, did; random flips are of seed 0."""
+    margin = tests.comparisons[0].margin
+    correction: Any = tests.correction  # that of `best_of_many` is refused
+    design = Design(tests.test, tests.alternative, correction, margin=margin, all_pairs=tests.all_pairs)
+    compared = compare_collections(collections, None, tests.baselines, design)
+    made = {frozenset((c.run, c.baseline)) for c in tests.comparisons}
+    for again in compared.values():
+        if any(frozenset((c.run, c.baseline)) not in made for c in again.comparisons):
+            raise ParameterError("some pairs of runs alone were compared: compare all that are left with baselines")
+    return compared
+
+
 def not_run(run: str, baseline: str, ranked: Mapping[str, BoolArray]) -> str:
     """Write why two runs cannot be compared, by the topics that each one ranks; "" if they can."""
     for name in (run, baseline):

@@ -7,7 +7,7 @@ import pytest
 
 from greylag.base import GreylagError
 from greylag.base.runtime.files import read_pairs
-from greylag.evaluation.reports.categories import by_category, category_table
+from greylag.evaluation.reports.parts import category_table, scores_by_category
 from tests.greylag.evaluation.reports.test_verdict import scores
 from tests.refusals import refuses
 
@@ -16,7 +16,7 @@ CATEGORIES = {str(n): "even" if n % 2 == 0 else "odd" for n in range(20)} | {"ot
 
 def test_means_of_the_topics_of_a_category():
     found = scores(np.random.default_rng(0), "ab", ["AP", "P@5"])
-    parts = by_category(found, CATEGORIES)
+    parts = scores_by_category(found, CATEGORIES)
     table = category_table(found, parts)
     assert [*table.header] == ["run", "measure", "even", "odd"]
     assert "even 10, odd 10; 10 without a category" in table.caption
@@ -61,5 +61,5 @@ def test_refused_files(tmp_path, text, parts):
 
 def test_categories_of_other_topics_are_refused():
     found = scores(np.random.default_rng(0), "ab", ["AP", "P@5"])
-    refuses(lambda: by_category(found, {"x": "odd"}), GreylagError, "'0' 'x'")
-    refuses(lambda: by_category(found, {"0": "all"}), GreylagError, "'all'")
+    refuses(lambda: scores_by_category(found, {"x": "odd"}), GreylagError, "'0' 'x'")
+    refuses(lambda: scores_by_category(found, {"0": "all"}), GreylagError, "'all'")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from greylag.base import GreylagError
-from greylag.evaluation import compare
+from greylag.evaluation import compare, read_evaluation
 from greylag.evaluation.reports.earlier import digests
 from tests.greylag.evaluation.scoring import samples
 from tests.refusals import refuses
@@ -35,6 +35,47 @@ def test_scores_are_those_of_the_run(tmp_path, before):
     for name in before:
         named = compare({name: path}, QRELS, NAMES).scores[name]
         assert named.values.tolist() == compare(RUNS, QRELS, NAMES).scores[name].values.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"baseline": "one"}, {"baseline": ["one", "two"]}, {"all_pairs": True}])
+@pytest.mark.parametrize("test", ["t", "randomization"])
+def test_a_saved_evaluation_has_the_same_methods(tmp_path, options, test):
+    """All of them give the same bytes as those of the one that was saved."""
+    margin = 0.1 if options else None
+    saved, path = compare(RUNS, QRELS, NAMES, test=test, margin=margin, correction="bh", **options), tmp_path / "a.json"
+    path.write_text(saved.format("json"))
+    found = read_evaluation(path)
+    kinds, teams = {qid: f"kind {n % 2}" for n, qid in enumerate(QRELS)}, {"one": "x", "two": "x", "three": "y"}
+    views = [
+        lambda value: value,
+        lambda value: value.by_category(kinds),
+        lambda value: value.correlated(),
+        lambda value: value.ordered(RUNS).correlated(),
+        lambda value: value.by_category(kinds).best_of(teams),
+    ]
+    if "baseline" in options:
+        views += [lambda value, rule=rule: value.by_category(kinds).gated(rule) for rule in ("lower", "worse", 0.05)]
+    for view in views:
+        for form in ("text", "json", "latex", "tsv"):
+            assert view(found).format(form) == view(saved).format(form)
+    view(found.best_of(teams)).to_frame()
+    (tmp_path / "b.json").write_text(found.best_of(teams).format("json"))
+    assert read_evaluation(tmp_path / "b.json").format("json") == found.best_of(teams).format("json")
+
+
+def test_what_cannot_be_read_as_an_evaluation_is_refused(tmp_path):
+    path, found = tmp_path / "a.json", compare(RUNS, QRELS, NAMES, baseline="one")
+    write = lambda change: path.write_text(json.dumps(change(json.loads(found.format("json")))))  # noqa: E731
+    for change, part in (
+        (lambda content: {"parts": {"x": content}}, "several collections"),
+        (lambda content: content | {"runs": content["runs"] | {"one": {"means": {}, "per_query": {}}}}, "one"),
+        (lambda content: content | {"significance": content["significance"] | {"test": "sign"}}, "significance.test"),
+    ):
+        write(change)
+        refuses(lambda: read_evaluation(path), GreylagError, f"a.json {part}")
+    write(lambda content: content | {"significance": content["significance"] | {"comparisons": []}})
+    assert read_evaluation(path).significance.all_pairs
+    refuses(lambda: read_evaluation(tmp_path / "none.json"), GreylagError, "none.json")
 
 
 def test_digests_are_of_contents():
@@ -77,7 +118,7 @@ def test_measures_are_some_of_those_that_it_has(tmp_path):
     path, names = tmp_path / "last.json", ["nDCG@10", "P@5", "utility"]
     path.write_text(compare({"one": RUNS["one"]}, QRELS, names).format("json"))
     for measures in (None, ["P@5"], ["utility", "nDCG@10"]):
-        found = compare({"then": path, "two": RUNS["two"]}, QRELS, measures, baseline="then", fail_if="lower")
+        found = compare({"then": path, "two": RUNS["two"]}, QRELS, measures, baseline="then")
         expected = compare({"then": RUNS["one"], "two": RUNS["two"]}, QRELS, measures or names, baseline="then")
         assert [str(m) for m in found.scores["then"].measures] == (measures or names)
         assert found.significance.comparisons == expected.significance.comparisons
@@ -167,4 +208,4 @@ def test_no_gate_passes_by_a_crafted_score(tmp_path, bad, rule, turned):
     next(iter(content["runs"]["one"]["per_query"].values()))["AP"] = bad
     path.write_text(json.dumps(content))
     runs = {"mine": path, "then": RUNS["one"]} if turned else {"then": path, "mine": RUNS["one"]}
-    refuses(lambda: compare(runs, QRELS, NAMES, baseline="then", fail_if=rule), GreylagError, "last.json")
+    refuses(lambda: compare(runs, QRELS, NAMES, baseline="then").gated(rule), GreylagError, "last.json")

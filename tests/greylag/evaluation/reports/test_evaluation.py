@@ -13,9 +13,18 @@ import pandas
 import pytest
 
 from greylag.base import GreylagError, Ranking, Run
-from greylag.evaluation import Evaluation, compare, compare_scores, evaluate, evaluate_by_subtopic, write_run
+from greylag.evaluation import (
+    Collections,
+    Evaluation,
+    compare,
+    compare_scores,
+    evaluate,
+    evaluate_by_subtopic,
+    write_run,
+)
+from greylag.evaluation.reports.earlier import digests
 from greylag.evaluation.scoring.holes import score_holes
-from greylag.evaluation.scoring.predicted import evaluate_with_predictions
+from greylag.evaluation.scoring.predicted import Corrections, evaluate_with_predictions
 from tests.greylag.evaluation.scoring import samples
 from tests.refusals import refuses
 
@@ -39,7 +48,7 @@ def test_runs_are_taken_as_they_come(runs, tmp_path):
     for other in (tmp_path / "two.run", str(tmp_path / "two.run"), runs["two"].to_dict(), runs["two"].to_frame()):
         assert str(compare({**runs, "two": other}, QRELS, NAMES, baseline="one")) == str(found)
     expected = {name: evaluate(run, QRELS, NAMES) for name, run in runs.items()}
-    again = Evaluation(expected, compare_scores(expected, "one"), found.unjudged, judgements=QRELS)
+    again = Evaluation(expected, compare_scores(expected, "one"), found.unjudged, digests=digests(QRELS))
     assert found.to_dict() == again.to_dict()
     assert compare(runs, QRELS, NAMES).significance is None
     assert len(compare(runs, QRELS, NAMES, all_pairs=True).significance.comparisons) == 2
@@ -72,15 +81,19 @@ def test_the_best_run_of_each_team_is_shown_and_tested(runs):
     many = {**runs, **{f"{name}-half": run.head(3) for name, run in runs.items()}}
     scores = {name: evaluate(run, QRELS, NAMES).means[0] for name, run in many.items()}
     teams = {"one": "x", "one-half": "x", "two": "y", "two-half": "y"}
-    found = compare(many, QRELS, NAMES, baseline="two-half", teams=teams, best_of_team=True, unjudged=True)
+    every = compare(many, QRELS, NAMES, baseline="two-half", unjudged=teams)
+    found = every.best_of(teams)
     best = {max((n for n in many if teams[n] == team), key=scores.get) for team in "xy"}
     assert {*found.scores} == best | {"two-half"}
     assert len(found.significance.comparisons) == 2 * len(best - {"two-half"})
     assert found.holes.table == score_holes(many, QRELS, NAMES, teams).table
     assert "best run by AP" in str(found)
     assert found.to_dict()["best_of"] == teams
-    plain = compare(many, QRELS, NAMES, teams=teams, unjudged=True)
-    assert ({*plain.scores}, plain.best_of) == ({*many}, None)
+    assert ({*every.scores}, every.teams) == ({*many}, None)
+    kept = {name: found.scores[name] for name in found.scores}
+    alone = compare_scores(kept, "two-half")
+    assert [replace(c, holes=None) for c in found.significance.comparisons] == [*alone.comparisons]
+    assert found.significance.comparisons[0].holes is not None
 
 
 def test_judgements_by_subtopic_have_measures_of_diversity():
@@ -126,7 +139,7 @@ def test_runs_without_common_topics_are_warned_of(runs, caplog):
 
 def test_tables_of_a_paper_have_labels_of_their_own(runs):
     parts = {"a": compare(runs, QRELS, ["AP"]), "b": compare(runs, QRELS, ["P@5"])}
-    shown = Evaluation({}, parts=parts).format("latex")
+    shown = Collections(parts).format("latex")
     assert re.findall(r"\\label{(.*)}", shown) == ["tab:greylag", "tab:greylag-2"]
 
 
@@ -138,8 +151,8 @@ def test_one_run_has_agreement_without_tau(runs, recwarn):
 
 
 def test_a_table_by_team_says_so(runs):
-    teams = None, dict.fromkeys(runs, "t")
-    by_run, by_team = (compare(runs, QRELS, NAMES, unjudged=True, teams=one).holes for one in teams)
+    teams = True, dict.fromkeys(runs, "t")
+    by_run, by_team = (compare(runs, QRELS, NAMES, unjudged=given).holes for given in teams)
     assert "no other run has in" in by_run.table.caption
     assert "no run of another team has in" in by_team.table.caption
     assert "its team not been pooled" in by_team.table.caption
@@ -150,6 +163,20 @@ TWO = {"a": RUN, "b": RUN.head(0)}
 MOVED = {"a": RUN, "b": Run(tuple(Ranking(qid, "", ("b", "a"), [2.0, 1.0]) for qid in "12"))}
 JUDGED = {"1": {"a": 1}, "2": {"b": 1}}
 SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
+
+
+VIEWS = [
+    lambda corrected: corrected.gated("lower"),
+    lambda corrected: corrected.correlated(),
+    lambda corrected: corrected.by_category({"1": "x"}),
+    lambda corrected: corrected.best_of({"a": "x", "b": "y"}),
+]
+
+
+def corrected():
+    """An evaluation whose means are corrected."""
+    scores = {name: evaluate(run, JUDGED) for name, run in MOVED.items()}
+    return Evaluation(scores, corrections=Corrections(1, 1, (), ()))
 
 
 ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
@@ -169,33 +196,33 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, JUDGED, baseline="a", all_pairs=True), ("all_pairs", "'a'")),
         *((lambda name=name: compare({name: "no.run", "b": RUN}, JUDGED), (repr(name), "line")) for name in ODD_NAMES),
         (lambda: Evaluation({1: evaluate(RUN, JUDGED)}), ("int 1",)),  # type: ignore[dict-item]
-        (lambda: compare(TWO, JUDGED, fail_if="lower"), ("fail_if", "baseline")),
-        (lambda: compare(TWO, JUDGED, fail_if="low", baseline="a"), ("fail_if", "'low'")),
-        (lambda: compare(TWO, JUDGED, fail_if=0.1, baseline="a", predicted=JUDGED), ("fail_if",)),
-        (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "several")),
-        (lambda: compare(TWO, JUDGED, categories={"9": "x"}), ("'9'",)),
-        (lambda: compare(MOVED, JUDGED, fail_if=0.1, baseline="a"), ("fail_if 0.1", "5 topics, not 2", "give more")),
-        (lambda: compare(MOVED, JUDGED, fail_if="worse", baseline=["a", "b"]), ("all runs are baselines",)),
+        (lambda: compare(TWO, JUDGED).gated("lower"), ("fail_if", "baseline")),
+        (lambda: compare(TWO, JUDGED, all_pairs=True).gated("lower"), ("fail_if", "baseline")),
+        (lambda: compare(TWO, JUDGED, baseline="a").gated("low"), ("fail_if", "'low'")),
+        (lambda: compare(TWO, JUDGED).by_category({"9": "x"}), ("'9'",)),
+        (lambda: compare(MOVED, JUDGED, baseline="a").gated(0.1), ("fail_if 0.1", "5 topics, not 2", "give more")),
         (
-            lambda: compare(MOVED, JUDGED, categories={"1": "x"}, fail_if="worse", baseline="a"),
+            lambda: compare(MOVED, JUDGED, baseline="a").by_category({"1": "x"}).gated("worse"),
             ("category x: ", "2 topics, not 1", "another category"),
         ),
         *(
-            (lambda given=given: compare({"a": "no.run", "b": RUN}, JUDGED, baseline="a", **given), ("perhaps 0.02",))
-            for given in ({"fail_if": 2}, {"fail_if": "2"}, {"margin": 2})  # before runs are read
+            (lambda given=given: compare(TWO, JUDGED, baseline="a").gated(given), ("fail_if", "perhaps 0.02"))
+            for given in (2, "2")
         ),
-        (lambda: compare(TWO, JUDGED, categories={"1": "all"}), ("category", "'all'")),
-        (lambda: compare(TWO, JUDGED, categories={"1": "run"}), ("category", "'run'")),
+        (lambda: compare({"a": "no.run", "b": RUN}, JUDGED, baseline="a", margin=2), ("perhaps 0.02",)),
+        (lambda: compare(TWO, JUDGED).by_category({"1": "all"}), ("category", "'all'")),
+        (lambda: compare(TWO, JUDGED).by_category({"1": "run"}), ("category", "'run'")),
         (lambda: compare({"mean": (TWO, JUDGED)}), ("collection", "'mean'")),
-        (lambda: compare(TWO, JUDGED, order="worst"), ("order", "'worst'")),
+        (lambda: compare(TWO, JUDGED).ordered(["b", "c"]), ("order", "lacks a")),
+        *((lambda view=view: view(corrected()), ("predicted", "leave")) for view in VIEWS),
         (lambda: compare(TWO, JUDGED, ["alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),
         (lambda: compare(TWO, SUBTOPICS, unjudged=True), ("1", "'s'")),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED, unjudged=True), ("unjudged",)),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED), ("nothing to correct",)),
-        (lambda: compare(TWO, JUDGED, predicted=JUDGED, tau=True), ("tau", "predicted")),
         (lambda: compare({"x": (TWO, JUDGED)}, other_qrels=JUDGED), ("other_qrels", "several collections")),
-        (lambda: compare(TWO, JUDGED, best_of_team=True), ("teams",)),
-        (lambda: compare(TWO, JUDGED, ["AP"], tau=True), ("tau", "two")),
+        (lambda: compare(TWO, JUDGED).best_of({"a": "x"}), ("teams", "no team of b")),
+        (lambda: compare(TWO, JUDGED, ["AP"]).correlated(), ("tau", "two")),
+        (lambda: compare({"a": RUN}, JUDGED).correlated(), ("tau", "two")),
         (lambda: compare(TWO, JUDGED, other_qrels={"9": {"a": 1}}), ("no topic in common",)),
         (lambda: compare(TWO, SUBTOPICS, other_qrels=JUDGED), ("1", "'s'")),
         (lambda: compare({"a": "no.run", "b": RUN}, JUDGED), ("no.run", "1 of 2")),
@@ -227,7 +254,7 @@ def test_runs_are_best_first_after_the_baseline():
     means = {run.tag: evaluate(run, QRELS, NAMES).means[0] for run in runs}
     best = sorted(means, key=lambda name: -means[name])
     assert [*compare(runs, QRELS, NAMES).scores] == best
-    assert [*compare(runs, QRELS, NAMES, order="given").scores] == [*means]
+    assert [*compare(runs, QRELS, NAMES).ordered(means).scores] == [*means]
     found = compare(runs, QRELS, NAMES, baseline=best[2])
     assert [*found.scores] == [best[2], *best[:2], *best[3:]]
     assert [row[0] for row in found.tables()[0].rows] == [*found.scores]
@@ -236,7 +263,7 @@ def test_runs_are_best_first_after_the_baseline():
 
 def test_a_gate_is_a_form_of_its_own(runs):
     categories = {qid: "odd" if n % 2 else "even" for n, qid in enumerate(QRELS)}
-    found = compare(runs, QRELS, NAMES, baseline="one", categories=categories, fail_if="lower")
+    found = compare(runs, QRELS, NAMES, baseline="one").by_category(categories).gated("lower")
     assert str(found) == str(found.gate)
     assert {check.topics for check in found.gate.checks} == {"all", "even", "odd"}
     content = json.loads(found.format("json"))

@@ -8,10 +8,15 @@ from scipy import stats
 
 from greylag.base import ParameterError
 from greylag.evaluation import Scores, compare_scores
-from greylag.evaluation.reports.categories import by_category
-from greylag.evaluation.reports.gate import MOST_CHECKS, check_gate, parse_fail_if
+from greylag.evaluation.reports.gate import MOST_CHECKS, GateRule, check_gate
+from greylag.evaluation.reports.parts import scores_by_category
 from tests.greylag.evaluation.reports.test_verdict import scores
 from tests.refusals import refuses
+
+
+def check(parts, tests, fail_if):
+    """The gate by a rule as users write it."""
+    return check_gate(parts, tests, GateRule.parse(fail_if))
 
 
 def holm_by_hand(p_values):
@@ -35,7 +40,7 @@ def test_checks_are_scipys(seed, fail_if):
         name: {run: type(one)(one.measures, one.qids[rows], one.values[rows], (), ()) for run, one in found.items()}
         for name, rows in (("easy", slice(0, 11)), ("hard", slice(11, 30)))
     }
-    gate = check_gate(parts, compare_scores(found, "a"), fail_if)
+    gate = check(parts, compare_scores(found, "a"), fail_if)
     expected = {}
     for name, part in parts.items():
         for run in "bc":
@@ -48,10 +53,10 @@ def test_checks_are_scipys(seed, fail_if):
     corrected = holm_by_hand([p for _, p in expected.values()])
     assert len(gate.checks) == len(expected) == 12
     for (key, (gain, _)), p in zip(expected.items(), corrected, strict=True):
-        check = next(one for one in gate.checks if (one.topics, one.run, one.measure) == key)
+        made = next(one for one in gate.checks if (one.topics, one.run, one.measure) == key)
         failed = {"lower": gain < 0, "worse": p < 0.05}.get(fail_if, p >= 0.05)
-        assert (check.improvement, check.failed) == (pytest.approx(gain), failed)
-        assert check.p == (None if fail_if == "lower" else pytest.approx(p))
+        assert (made.improvement, made.failed) == (pytest.approx(gain), failed)
+        assert made.p == (None if fail_if == "lower" else pytest.approx(p))
     failing = [check.failed for check in gate.checks]
     assert failing == sorted(failing, reverse=True)
     assert gate.passed == (not any(failing))
@@ -68,8 +73,11 @@ def test_a_single_topic_that_changed_is_tested_in_categories(test, change):
     changed = values + change * (np.arange(12) == 3)[:, None]
     measures, qids = scores(np.random.default_rng(0), "a", ["AP", "P@5"])["a"].measures[:1], [*map(str, range(12))]
     found = {name: Scores(measures, tuple(qids), one, (), ()) for name, one in (("a", values), ("b", changed))}
-    parts = {"all": found, **by_category(found, {qid: "early" if n < 6 else "late" for n, qid in enumerate(qids)})}
-    gate = check_gate(parts, compare_scores(found, "a", test=test, correction="bh"), "worse")
+    parts = {
+        "all": found,
+        **scores_by_category(found, {qid: "early" if n < 6 else "late" for n, qid in enumerate(qids)}),
+    }
+    gate = check(parts, compare_scores(found, "a", test=test, correction="bh"), "worse")
     n = {"all": 12, "early": 6, "late": 6}
     t = {name: stats.t.sf(-np.sign(change), n[name] - 1) for name in ("all", "early")}
     exact = dict.fromkeys(("all", "early"), 0.5 if change < 0 else 1.0)
@@ -83,7 +91,7 @@ def test_a_single_topic_that_changed_is_tested_in_categories(test, change):
 
 def test_baselines_are_not_checked():
     found = scores(np.random.default_rng(0), "abc", ["AP", "P@5"])
-    gate = check_gate({"all": found}, compare_scores(found, ["a", "b"]), "lower")
+    gate = check({"all": found}, compare_scores(found, ["a", "b"]), "lower")
     assert {(check.run, check.baseline) for check in gate.checks} == {("c", "a"), ("c", "b")}
 
 
@@ -92,8 +100,8 @@ def test_equal_runs_pass():
     same = found | {"b": found["a"]}
     lost = Scores(found["a"].measures[:1], ("1", "2", "3"), np.array([[0.0], [0.1], [0.2]]), (), ())
     moved = {"a": lost, "b": replace(lost, values=np.array([[0.3], [0.0], [0.0]]))}  # 0.3 - 0.1 - 0.2 is below 0
-    assert check_gate({"all": moved}, compare_scores(moved, "a"), "lower").passed
-    assert all(check_gate({"all": same}, compare_scores(same, "a"), by).passed for by in ("lower", "worse", 1e-9))
+    assert check({"all": moved}, compare_scores(moved, "a"), "lower").passed
+    assert all(check({"all": same}, compare_scores(same, "a"), by).passed for by in ("lower", "worse", 1e-9))
 
 
 @pytest.mark.parametrize(
@@ -109,4 +117,13 @@ def test_equal_runs_pass():
     ],
 )
 def test_refused(fail_if, part):
-    refuses(lambda: parse_fail_if(fail_if, "ab", ["a"]), ParameterError, part)
+    refuses(lambda: GateRule.parse(fail_if), ParameterError, part)
+
+
+def test_refused_before_runs_are_read():
+    """By the names of runs, and by measures where these are known."""
+    measures = scores(np.random.default_rng(0), "a", ["AP", "P@5"])["a"].measures
+    for baselines, rule, part in (([], "lower", "needs a baseline"), (["b", "a"], "worse", "all runs are baselines")):
+        refuses(lambda: GateRule.parse(rule).check("ab", baselines, ()), ParameterError, part, "|")  # noqa: B023
+    refuses(lambda: GateRule.parse(2).check("ab", ["a"], measures), ParameterError, "perhaps 0.02 is meant", "|")
+    GateRule.parse("0.02").check("ab", ["a"], measures)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from greylag.base.core.tables import COLUMN, PAGE
-from greylag.evaluation import Evaluation, Scores, compare_scores, parse_measure
+from greylag.evaluation import Collections, Evaluation, Scores, compare_scores, parse_measure
 from greylag.evaluation.scoring.significance import compare_collections
 
 CMR10 = {
@@ -94,7 +94,7 @@ def shown(seed):
         for n in range(collections)
     }
     tests = compare_collections(values, None, baseline)
-    return Evaluation({}, parts={name: Evaluation(of, tests[name]) for name, of in values.items()})
+    return Collections({name: Evaluation(of, tests[name]) for name, of in values.items()})
 
 
 @pytest.mark.parametrize("seed", range(30))

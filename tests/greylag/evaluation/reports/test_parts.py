@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from greylag.evaluation import compare, evaluate, holm, paired_test
+from greylag.base import GreylagError
+from greylag.evaluation import Collections, Evaluation, compare, compare_scores, evaluate, holm, paired_test
+from tests.refusals import refuses
 
 NAMES = ["AP", "P@5"]
 RUNS = ["bm25", "rm3", "mine"]
@@ -30,7 +32,7 @@ COLLECTIONS = {name: collection(seed) for seed, name in enumerate(("cran", "npl"
 @pytest.mark.parametrize("baseline", [["bm25"], ["bm25", "rm3"], ["rm3", "mine", "bm25"], []])
 def test_p_is_corrected_over_all_collections(baseline):
     """By Holm's correction of t-tests that are made one by one."""
-    found = compare(COLLECTIONS, measures=NAMES, baseline=baseline, all_pairs=not baseline, order="given")
+    found = compare(COLLECTIONS, measures=NAMES, baseline=baseline, all_pairs=not baseline).ordered(RUNS)
     order = baseline or RUNS
     pairs = [(a, b) for n, a in enumerate(order) for b in RUNS if b not in order[: n + 1]]
     p, keys = [], []
@@ -61,3 +63,32 @@ def test_exact_p_are_a_table_of_the_collections_with_few_topics(margin):
     assert [row[3:] for row in tables["Fourth"].rows] == [(None, p) for p in expected]
     assert "exact p" in tables["Fourth"].caption
     assert "exact p" not in str(compare(COLLECTIONS, measures=["AP"], baseline="bm25"))
+
+
+def test_collections_keep_their_correction_in_another_order():
+    """Of one family over all; those by kinds of judgements have one each."""
+    found = compare(COLLECTIONS, measures=NAMES, all_pairs=True, test="wilcoxon")
+    for order in (RUNS, RUNS[::-1]):
+        turned = found.ordered([*order, "other"])
+        assert [[*part.scores] for part in turned.parts.values()] == [order] * 3
+        for name, part in turned.parts.items():
+            p, before = (
+                {(frozenset((c.run, c.baseline)), c.measure): c.corrected_p for c in one.significance.comparisons}
+                for one in (part, found.parts[name])
+            )
+            assert p == pytest.approx(before)
+            assert part.significance.together == found.parts[name].significance.together
+    alone = {name: compare(*pair, NAMES, all_pairs=True) for name, pair in COLLECTIONS.items()}
+    kinds = Collections(alone, "all of them").ordered(RUNS)
+    assert [part.to_dict() for part in kinds.parts.values()] == [
+        part.ordered(RUNS).to_dict() for part in alone.values()
+    ]
+    assert str(kinds).endswith("\n\nall of them")
+
+
+def test_comparisons_of_some_pairs_are_not_made_anew():
+    runs, qrels = COLLECTIONS["npl"]
+    scores = {name: evaluate(run, qrels, NAMES) for name, run in runs.items()}
+    some = Evaluation(scores, compare_scores(scores, pairs=[("bm25", "rm3"), ("rm3", "mine")]))
+    refuses(lambda: some.ordered(RUNS), GreylagError, "some pairs")
+    refuses(lambda: some.best_of(dict.fromkeys(RUNS, "x")), GreylagError, "some pairs")
