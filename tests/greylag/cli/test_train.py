@@ -1,6 +1,7 @@
 """Training on the command line."""
 
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +13,7 @@ from greylag.cli.search import search_first
 from greylag.evaluation import PooledSources, evaluate, read_qrels, read_run, read_topics
 from greylag.features.spelling import parse_features
 from greylag.index import RM3Search
+from greylag.index.lucene import lucene_index
 from greylag.learning import CuttingPlane
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes.spelling import parse_model
@@ -101,6 +103,15 @@ def test_bm25_and_its_union_with_rm3(made, caplog):
     assert "no documents" not in caplog.text
     search_first(LuceneIndex(made / "index"), {**topics, "99": "of the"}, 1)
     assert "1 of 25 queries have no documents, as none has a word of theirs: '99'" in caplog.text
+
+
+def test_an_index_is_opened_once_to_export_and_to_search_it(command, made, tmp_path, monkeypatch):
+    opened, open_reader = [], lucene_index.open_reader
+    monkeypatch.setattr(lucene_index, "open_reader", lambda *given: opened.append(given) or open_reader(*given))
+    index = shutil.copytree(made / "index", tmp_path / "index")  # without its export
+    words = ["--index", index, "--topics", made / "topics.tsv", "--qrels", made / "qrels.txt", *ONE]
+    assert command("train", *words, "--out", tmp_path / "model.json")[0] == 0
+    assert len(opened) == 1
 
 
 def test_without_folds_judged_topics_alone_are_searched(command, made, collection, tmp_path, monkeypatch):
