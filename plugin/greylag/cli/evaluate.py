@@ -194,10 +194,7 @@ def evaluate(
         judged = _judgements(shared, [within(path, name) for path in qrels], among, subtopics=subtopics)
         texts = None if among is None else shared.topics(among)
         placed = {label: within(path, name) for label, path in files.items()}
-        opened = {
-            label: path if is_evaluation(path) else RunParts(path, texts, lenient=shared.lenient)
-            for label, path in placed.items()
-        }
+        opened = {n: p if is_evaluation(p) else RunParts(p, texts, lenient=shared.lenient) for n, p in placed.items()}
         by_name[name] = opened, judged
     scored_by = parse_measures(measures, qrels[0]) if measures else None
     if rule is not None:  # before runs are read

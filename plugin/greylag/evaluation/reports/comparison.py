@@ -56,14 +56,13 @@ from greylag.evaluation.trec.runs import RunParts
 SUBTOPIC_MEASURES = "alpha-nDCG@10", "ERR-IA@10", "S-recall@10"
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
-Measures = Sequence[Measure | str | Any] | str
 
 
 @overload
 def compare(
     runs: Mapping[str, Run | str | Path | Any],
     qrels: Any,
-    measures: Measures | None = None,
+    measures: Sequence[Measure | str | Any] | str | None = None,
     *,
     baseline: str | Sequence[str] | None = None,
     all_pairs: bool = False,
@@ -77,19 +76,14 @@ def compare(
 
 
 @overload
-def compare(
-    runs: Mapping[str, tuple[Mapping[str, Run | str | Path | Any], Any]],
-    qrels: None = None,
-    measures: Measures | None = None,
-    **tests: Any,
-) -> Collections: ...
+def compare(runs: Mapping[str, tuple[Any, Any]], qrels: None = None, **tests: Any) -> Collections: ...
 
 
 @guided  # type: ignore[misc]  # the second takes some of the first's tests
 def compare(
     runs: Any,
     qrels: Any = None,
-    measures: Measures | None = None,
+    measures: Sequence[Measure | str | Any] | str | None = None,
     *,
     baseline: str | Sequence[str] | None = None,
     all_pairs: bool = False,
@@ -267,7 +261,6 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
                     raise ParameterError(f"{run} has scores and no documents, which the other options need: give a run")
                 scores[name] = read_earlier(run).scores(name, judged.qrels, judged.measures)
                 continue
-            # A file is read without the name of the run, which its faults have already.
             given = RunParts(run) if isinstance(run, str | Path) else run
             given = given if isinstance(given, RunParts) else as_run(given, tag=name)
             with naming(name):

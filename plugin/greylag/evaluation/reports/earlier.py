@@ -109,8 +109,7 @@ class Earlier:
 def read_evaluation(path: str | Path) -> Evaluation:
     """Read what ``greylag evaluate --format json``, or `Evaluation.format`, wrote of one collection.
 
-    Differences are tested again. Views that need documents are left out: those of other judgements, and of documents
-    without any. `FormatError` for any other file, and for scores that the measures cannot have.
+    Differences are tested again; views that need documents are left out. `FormatError` for what `compare` refuses, too.
     """
     earlier = read_earlier(path)
     content, runs, measures = earlier.content, earlier.content["runs"], earlier.measures

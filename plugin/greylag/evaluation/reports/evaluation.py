@@ -236,7 +236,8 @@ class Evaluation(Formatted):
             to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
         """
         self._exclude_corrections("gated")
-        rule, tests = GateRule.parse(fail_if), self.significance
+        rule = fail_if if isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
+        tests = self.significance
         rule.check(self.scores, tests.baselines if tests else (), next(iter(self.scores.values())).measures)
         parts = {ALL: self.scores, **self._category_scores()}
         return replace(self, gate=check_gate(parts, tests, rule) if tests else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from greylag.evaluation.scoring.significance import (
     paired_test,
 )
 
-Kind = Literal["lower", "worse"]
 MOST_CHECKS = 6  # that are printed, so that a gate with a warning fits ten lines
 MIN_MARGIN_TOPICS = math.ceil(-math.log2(SIGNIFICANCE_LEVEL))
 """The fewest topics on which an exact one-sided test can show anything: 1 / 2^5 is below .05."""
@@ -38,18 +37,15 @@ IDENTICAL = "identical"
 class GateRule:
     """When a check fails: a mean is lower, is shown to be worse, or is not shown to be within a margin."""
 
-    kind: Kind | Literal["margin"]
+    kind: Literal["lower", "worse", "margin"]
     margin: float | None = None
 
     @classmethod
-    def parse(cls, fail_if: GateRule | str | float) -> GateRule:
+    def parse(cls, fail_if: str | float) -> GateRule:
         """Parse "lower", "worse", or a margin, a number or its text; `ParameterError` for any other."""
-        if isinstance(fail_if, GateRule):
-            return fail_if
-        kinds = get_args(Kind)
-        if isinstance(fail_if, str) and fail_if in kinds:
+        if isinstance(fail_if, str) and fail_if in ("lower", "worse"):
             return cls(fail_if)  # type: ignore[arg-type]
-        return cls("margin", parse_margin("fail_if", fail_if, f"{', '.join(kinds)} or "))
+        return cls("margin", parse_margin("fail_if", fail_if, "lower, worse or "))
 
     def check(self, runs: Iterable[str], baselines: Sequence[str], measures: Iterable[Measure]) -> None:
         """Raise `ParameterError` if none of these runs could fail by these measures."""
