@@ -40,7 +40,9 @@ def test_each_query_is_diversified_by_a_model_of_the_other_folds(text):
         expected |= {qid: stage(FIRST[qid]) for qid in test}
     assert found.held_out.run == Run(tuple(expected[qid] for qid in QIDS), "cv")
     assert found.model.weights == recipe.weigh(make, examples).model.weights
-    assert found.baseline == "first stage"
+    chance = found.scores["chance"]
+    worse = {**found.scores, "chance": replace(chance, values=chance.values + 1)}  # a higher loss is no better baseline
+    assert found.baseline == replace(found, scores=worse).baseline == "first stage"
     assert {comparison.baseline for comparison in found.significance.comparisons} == {"first stage"}
     assert str(found) == str(found.fitted)
     assert list(found.scores) == ["first stage", "chance", "MMR", "held out"]
