@@ -38,7 +38,7 @@ from greylag import (
     train,
     write_run,
 )
-from greylag.base import ParameterError, Pipeline, Ranking
+from greylag.base import GreylagError, Pipeline, Ranking
 from greylag.diversity import GroupLimit, XQuAD
 from greylag.evaluation import (
     at_level,
@@ -264,6 +264,7 @@ JUDGEMENT_ENTRIES = {
     "to_frame": lambda qrels, _: passages.qrels_to_frame(qrels).to_json(),
 }
 SUBTOPIC_ENTRIES = {
+    "compare": lambda qrels, _: compare({"a": STATED}, qrels, ["alpha-nDCG@10"]).to_dict(),
     "evaluate_by_subtopic": lambda qrels, _: evaluate_by_subtopic(STATED, qrels, ["alpha-nDCG@10", "AP"]).values,
     "read_subtopic_qrels": lambda qrels, _: read_subtopic_qrels(qrels),
     "choose_diversifier": lambda qrels, _: str(
@@ -326,7 +327,9 @@ GROUP_ENTRIES = {
     "teams of holes": lambda groups, _: score_holes(
         dict.fromkeys(DOCIDS, STATED), QRELS, ["AP"], teams=groups
     ).to_dict(),
-    "categories": lambda groups, _: by_qid(groups),
+    "teams of the unjudged": lambda groups, _: compare(TEAMED, QRELS, unjudged=groups).to_dict(),
+    "best_of": lambda groups, _: compare(TEAMED, QRELS).best_of(groups).to_dict(),
+    "by_category": lambda groups, _: by_qid(groups),
 }
 
 
@@ -338,12 +341,18 @@ def by_qid(groups):
     names = dict(zip(DOCIDS, QIDS, strict=False))
     renamed = {names[docid]: name for docid, name in groups.items() if docid in names}
     categories = pd.Series(renamed) if hasattr(groups, "index") else renamed
-    return compare({"a": STATED}, QRELS, categories=categories).to_dict()
+    return compare({"a": STATED}, QRELS).by_category(categories).to_dict()
 
 
 READ_FILES = {"runs": ("compare", "pool_runs", "read_run"), "judgements": ("compare", "pool_runs", "read_qrels")}
-READ_FILES |= {"judgements by subtopic": ("read_subtopic_qrels",), "topics": ("read_topics", "read_run")}
+READ_FILES |= {"judgements by subtopic": ("read_subtopic_qrels", "compare"), "topics": ("read_topics", "read_run")}
 """The entries that read files, by how they begin; all others refuse paths, and name the function that reads them."""
+REFUSED = {
+    # A second column may be the round of judging: read_subtopic_qrels reads it as the subtopic.
+    ("judgements by subtopic", "compare", "a polars frame"): "document 'd1' is judged twice",
+    ("judgements by subtopic", "compare", "TREC"): "are these judgements by subtopic",
+}
+"""What else is refused, with a part of the message."""
 KINDS = {
     "runs": (RUN_ENTRIES, RUNS),
     "judgements": (JUDGEMENT_ENTRIES, JUDGEMENTS),
@@ -361,8 +370,9 @@ def test_a_form_at_an_entry(kind, entry, form, tmp_path):
     entries, forms = KINDS[kind]
     given = forms[form].make(tmp_path)
     like = forms[form].kind
-    if like == "file" and not entry.startswith(READ_FILES[kind]):
-        with pytest.raises(ParameterError, match=r"read files with greylag\.read_"):
+    unread = like == "file" and not entry.startswith(READ_FILES[kind])
+    if message := REFUSED.get((kind, entry, form), r"read files with greylag\.read_" if unread else ""):
+        with pytest.raises(GreylagError, match=message):
             entries[entry](given, tmp_path)
         return
     like = {"file": "alone" if kind == "runs" else "", "ranks": "stated"}.get(like, like)

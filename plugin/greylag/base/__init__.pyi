@@ -104,6 +104,7 @@ from .doors.judgements import NO_SUBTOPIC as NO_SUBTOPIC
 from .doors.judgements import UNNAMED_SUBTOPICS as UNNAMED_SUBTOPICS
 from .doors.judgements import as_qrels as as_qrels
 from .doors.judgements import as_subtopic_qrels as as_subtopic_qrels
+from .doors.judgements import has_subtopics as has_subtopics
 from .doors.judgements import named_subtopic as named_subtopic
 from .doors.judgements import qrels_of_rows as qrels_of_rows
 from .doors.passages import as_passages as as_passages

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -200,10 +200,10 @@ def evaluate(
     if rule is not None:  # before runs are read
         rule.check(files, baselines, scored_by or ())
     kinds = None if categories is None else read_pairs(categories, "qid category")
-    compared: Any = by_name if collections else by_name[""][0]
-    evaluation = compare(
+    compared, judgements = (by_name, None) if collections else by_name[""]
+    evaluation = cast(Any, compare)(  # of one of its two forms
         compared,
-        None if collections else by_name[""][1],
+        judgements,
         scored_by,
         baseline=baselines,
         all_pairs=all_pairs,

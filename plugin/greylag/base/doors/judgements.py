@@ -96,6 +96,16 @@ def as_subtopic_qrels(value: SubtopicQrelsLike) -> dict[str, dict[str, dict[str,
     return judged
 
 
+def has_subtopics(value: Any) -> bool:
+    """Return whether judgements in a form that several values may have are by subtopic."""
+    if isinstance(value, Mapping):
+        judged = (grades for grades in value.values() if isinstance(grades, Mapping))
+        return any(has_labels(by_docid) for grades in judged for by_docid in grades.values())
+    if labels.is_frame(value):
+        return any(name in value.columns for name in ("subtopic", "subtopic_id"))
+    return isinstance(value, list | tuple) and bool(value) and hasattr(value[0], "subtopic_id")
+
+
 def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str, int]]:
     """Rename subtopic 0 if no document is relevant to it; its documents stay, as their query counts in means."""
     name, grades = subtopic

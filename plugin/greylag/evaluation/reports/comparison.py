@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,20 @@ from pathlib import Path
 from string import ascii_letters
 from typing import Any, overload
 
-from greylag.base import GreylagError, ParameterError, Run, as_qrels, as_run, guided, naming
+from greylag.base import (
+    GreylagError,
+    ParameterError,
+    QrelsLike,
+    Run,
+    RunLike,
+    SubtopicQrelsLike,
+    as_qrels,
+    as_run,
+    as_subtopic_qrels,
+    guided,
+    has_subtopics,
+    naming,
+)
 from greylag.evaluation.reports.earlier import digests, earlier_measures, is_evaluation, read_earlier
 from greylag.evaluation.reports.evaluation import Collections, Evaluation
 from greylag.evaluation.reports.names import name_runs
@@ -60,8 +73,8 @@ _log = logging.getLogger("greylag")
 
 @overload
 def compare(
-    runs: Mapping[str, Run | str | Path | Any],
-    qrels: Any,
+    runs: Mapping[str, RunLike | str | Path] | Sequence[Run | str | Path],
+    qrels: QrelsLike | SubtopicQrelsLike | str | Path | Sequence[str | Path],
     measures: Sequence[Measure | str | Any] | str | None = None,
     *,
     baseline: str | Sequence[str] | None = None,
@@ -70,8 +83,8 @@ def compare(
     correction: Correction = "holm",
     margin: float | None = None,
     unjudged: bool | Teams = False,
-    predicted: Any = None,
-    other_qrels: Any = None,
+    predicted: QrelsLike | str | Path | None = None,
+    other_qrels: QrelsLike | str | Path | None = None,
 ) -> Evaluation: ...
 
 
@@ -322,11 +335,9 @@ def _agreement(read: _ReadRuns, judges: tuple[str, str], other: Any) -> tuple[Ag
 
 def _judgements(qrels: Any) -> tuple[Any, bool]:
     """Return judgements, of a file or converted, and whether they are by subtopic."""
-    if isinstance(qrels, str | Path | list | tuple):
-        qrels = read_qrels(qrels)
-    by_qid = [judged for judged in qrels.values() if isinstance(judged, Mapping)] if isinstance(qrels, Mapping) else []
-    by_subtopic = any(isinstance(grades, Mapping) for judged in by_qid for grades in judged.values())
-    return (qrels if by_subtopic else as_qrels(qrels)), by_subtopic
+    qrels = [*qrels] if isinstance(qrels, Iterator) else qrels
+    by_subtopic = has_subtopics(qrels)
+    return (as_subtopic_qrels if by_subtopic else read_qrels)(qrels), by_subtopic
 
 
 def _refuse(faults: Sequence[GreylagError], number: int) -> None:

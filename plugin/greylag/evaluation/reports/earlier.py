@@ -22,7 +22,9 @@ from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.measures import Measure, parse_measures
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import Correction, Design, Test, compare_collections
+from greylag.evaluation.trec.json_tables import is_table
 
+HEAD_BYTES = 1 << 16  # from which a run in JSON is known
 ROUNDING = 1e-9  # by which a score may be outside of a measure's range
 
 
@@ -143,7 +145,8 @@ def is_evaluation(path: str | Path) -> bool:
     if not is_file(path):
         return False
     with open(path, "rb") as file:
-        return file.read(1) == b"{"
+        head = file.read(HEAD_BYTES)
+    return head[:1] == b"{" and not is_table(head)
 
 
 def earlier_measures(runs: Iterable[Any]) -> tuple[Measure, ...] | None:

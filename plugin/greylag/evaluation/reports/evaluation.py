@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from greylag.base import (
     TREC_EVAL,
+    GroupsLike,
     Library,
     Marked,
     ParameterError,
     Table,
+    as_groups,
     as_html,
     as_latex,
     as_markdown,
@@ -198,10 +200,11 @@ class Evaluation(Formatted):
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
         return self._with_runs(ordered_scores(self.scores, names))
 
-    def by_category(self, categories: Mapping[str, str] | str | Path) -> Evaluation:
+    def by_category(self, categories: GroupsLike | str | Path) -> Evaluation:
         """Add means by category, of a mapping by qid or a file (qid and category, by a tab or CSV), also to a gate."""
         self._exclude_corrections("by_category")
-        named = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
+        given = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
+        named = as_groups(given, "category")
         scores_by_category(self.scores, named)  # refuses those of other topics
         return replace(self, categories=named, gate=None)
 

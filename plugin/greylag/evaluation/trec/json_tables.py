@@ -10,11 +10,12 @@ from typing import Any
 
 from greylag.base import FormatError, parse_json
 
-_START = re.compile(rb'\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*\{|\})')
+_KEY = rb'"(?:[^"\\]|\\.)*+"\s*:\s*'
+_START = re.compile(rb"\s*\{\s*(?:" + _KEY + rb"\{\s*(?:" + _KEY + rb'[^{"\s]|\})|\})')
 
 
 def is_table(head: bytes) -> bool:
-    """Return whether a text begins an object whose first value is an object, or an empty one."""
+    """Return whether a text begins an object of objects, whose first value is neither an object nor a text."""
     return _START.match(head) is not None
 
 
