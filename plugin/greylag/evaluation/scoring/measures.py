@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -67,6 +67,11 @@ class Family:
         """The measure has a relevance level that is known here."""
         return not (self.by_grade or self.from_ir_measures)
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the `PARAMETERS` that the measure takes."""
+        return tuple(name for name, parameter in PARAMETERS.items() if parameter.taken_by(self))
+
 
 class Graded(NamedTuple):
     """A query's grades, both of them to the cut-off, as a measure sees them."""
@@ -119,19 +124,17 @@ class Measure:
         p = family.persistence if self.p is None else self.p
         # Filled in, so that RBP equals RBP(p=0.8).
         object.__setattr__(self, "p", p)
+        taken = family.parameters
+        defaults = {field.name: field.default for field in fields(self)}
+        others = [name for name in PARAMETERS if name not in taken and getattr(self, name) != defaults[name]]
         faults = {
             f"rel must be at least 1, not {level}": level < 1,
-            "it has no relevance level, since it uses all grades: leave rel out": level > 1 and family.by_grade,
-            "it has no persistence: leave p out": p is not None and family.persistence is None,
+            f"it takes {' and '.join(taken) or 'no parameter'}, and not {', '.join(others)}: leave that out": others,
             f"p must be between 0 and 1, not {p}": p is not None and not 0 < p < 1,
-            "it has no importance or partial credit, as Coverage has: leave it out": (self.importance or partial)
-            and not family.every_subtopic,
             f"importance is {self.importance!r:.40}: it must be {' or '.join(IMPORTANCES)}": self.importance
             not in (None, *IMPORTANCES),
             f"partial={partial:g} must be a credit in [0, 1), for grades below rel, as in "
             "Coverage(rel=2,partial=0.5)@10": partial and not (0 < partial < 1 and level > 1),
-            "it cannot be computed over judged documents only": self.judged_only
-            and (family.of_judging or family.from_subtopics),
         }
         if fault := next((fault for fault, wrong in faults.items() if wrong), None):
             raise ParameterError(f"measure {family.name}: {fault}")
@@ -375,15 +378,29 @@ IR_MEASURES_NAMES = {name: name for name in _SAME_NAMES} | {
     **{"ERR_IA": "ERR-IA", "nERR_IA": "nERR-IA", "StRecall": "S-recall"},
 }
 """The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
-PARAMETERS = {
-    "rel": re.compile(r"[0-9]{1,9}"),
-    "judged_only": re.compile("True|False"),
-    "p": re.compile(r"[01]?\.?[0-9]{1,9}"),
-    "importance": re.compile("|".join(IMPORTANCES)),
-    "partial": re.compile(r"[01]?\.?[0-9]{1,9}"),
-    "dcg": re.compile(r"(?P<quote>['\"]?)(exp-)?log2(?P=quote)"),
+
+
+class Parameter(NamedTuple):
+    """A parameter of measures, an attribute of `Measure`."""
+
+    spelt: str  # a regular expression
+    read: Callable[[str], Any]
+    taken_by: Callable[[Family], bool]
+
+
+_FRACTION = r"[01]?\.?[0-9]{1,9}"
+PARAMETERS: Mapping[str, Parameter] = {
+    "rel": Parameter("[0-9]{1,9}", int, lambda family: not family.by_grade),
+    "judged_only": Parameter(
+        "True|False", "True".__eq__, lambda family: not (family.of_judging or family.from_subtopics)
+    ),
+    "p": Parameter(_FRACTION, float, lambda family: family.persistence is not None),
+    "importance": Parameter("|".join(IMPORTANCES), str, lambda family: family.every_subtopic),
+    "partial": Parameter(_FRACTION, float, lambda family: family.every_subtopic),
 }
-TRANSLATED_PARAMETERS = {"cutoff", "recall", *PARAMETERS}
+_SPELT = {name: parameter.spelt for name, parameter in PARAMETERS.items()}
+_SPELT["dcg"] = r"(?P<quote>['\"]?)(exp-)?log2(?P=quote)"  # which names another measure
+TRANSLATED_PARAMETERS = {"cutoff", "recall", *_SPELT}
 
 
 def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
@@ -418,15 +435,12 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         if foreign is None:
             raise ParameterError(_explain_unknown(name, base))
         return _from_ir_measures(foreign, rel)
-    level = int(parameters.get("rel", 1 if family.by_grade else rel))
     if cut and not (len(cut[1]) <= len(str(CUTOFF_LIMIT)) and 1 <= int(cut[1]) <= CUTOFF_LIMIT):
         raise ParameterError(
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )
-    judged_only, p = parameters.get("judged_only") == "True", float(parameters["p"]) if "p" in parameters else None
-    importance: Any = parameters.get("importance")
-    partial = float(parameters.get("partial", 0))
-    return Measure(family, int(cut[1]) if cut else None, level, judged_only, p, importance, partial)
+    values = {name: PARAMETERS[name].read(value) for name, value in parameters.items() if name != "dcg"}
+    return Measure(family, int(cut[1]) if cut else None, **{"rel": 1 if family.by_grade else rel} | values)
 
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
@@ -438,7 +452,7 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     given = {name: value for name, _, value in pairs}
     if len(given) < len(pairs):
         raise ParameterError(f"measure {text!r} has a parameter twice: keep one")
-    ours = all(name in PARAMETERS and PARAMETERS[name].fullmatch(value) for name, value in given.items())
+    ours = all(name in _SPELT and re.fullmatch(_SPELT[name], value) for name, value in given.items())
     ours = ours and ("dcg" not in given or _normalise(match[1] if match else "") == "ndcg")
     return (match[1] + match[3], given) if match and ours else (text, {})
 
@@ -489,7 +503,7 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
         at_recall = measure.NAME == "IPrec" and Measure(_at_recall(measure.params["recall"]), rel=rel)
         ours = EXPONENTIAL if measure.params.get("dcg") == "exp-log2" else ours
         agreed = at_recall or parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
-        given = {key: value for key, value in measure.params.items() if key in PARAMETERS and key != "dcg"}
+        given = {key: value for key, value in measure.params.items() if key in PARAMETERS}
         return replace(agreed, **given)
     if measure.NAME == "ERR":
         raise ParameterError(

@@ -5,6 +5,7 @@ Tests `measures`.
 
 import math
 import sys
+from dataclasses import fields
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.metrics import ndcg_score
 from greylag.base import ParameterError, Ranking, Run
 from greylag.evaluation import at_level, evaluate, evaluate_by_subtopic, parse_measure
 from greylag.evaluation.scoring.holes import score_holes
-from greylag.evaluation.scoring.measures import FAMILIES, Measure, expected_reciprocal_rank, parse_measures
+from greylag.evaluation.scoring.measures import FAMILIES, PARAMETERS, Measure, expected_reciprocal_rank, parse_measures
 from greylag.evaluation.scoring.scores import highest_grades
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch.objectives import Objective
@@ -134,7 +135,7 @@ def test_every_family_parses_from_its_own_spellings():
         ("RBP(p=1)", "RBP: p 1"),
         ("AP(p=0.5)", "AP: p out"),
         ("rbp(rel=2)", "rbp rel"),
-        ("AP(importance=vital)", "AP: importance Coverage"),
+        ("AP(importance=vital)", "AP: rel judged_only not importance"),
         ("S-recall(rel=2,partial=0.5)@10", "S-recall: partial"),
         ("Coverage(partial=0.5)@10", "partial=0.5 rel Coverage(rel=2,partial=0.5)@10"),
         ("Coverage(rel=2,partial=1)@10", "partial=1"),
@@ -503,3 +504,25 @@ def test_interpolated_precision_equals_its_definition(seed, level):
         needed = [(2 * tenths * relevant + 10) // 20 for tenths in range(11)]
         assert row == [max((p for n, p in found if n >= least), default=0.0) for least in needed]
         assert average == pytest.approx(sum(row) / 11)
+
+
+SPELT_VALUES = {"rel": "2", "judged_only": "True", "p": "0.5", "importance": "vital", "partial": "0.5"}
+
+
+@pytest.mark.parametrize("name", SPELT_VALUES)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_measure_takes_the_parameters_that_it_states(family, name):
+    level = "rel=2," if name == "partial" else ""
+    text = f"{family.name.partition('(')[0]}({level}{name}={SPELT_VALUES[name]})" + ("" if family.whole else "@10")
+    if "(" in family.name or "@" in family.name:  # spelt with parameters of its own
+        return
+    if name in family.parameters:
+        measure = parse_measure(text)
+        assert (str(getattr(measure, name)), str(measure)) == (SPELT_VALUES[name], text)
+    else:
+        with pytest.raises(ParameterError, match=r"it takes|unknown|one of ir_measures"):
+            parse_measure(text)
+
+
+def test_parameters_are_attributes_of_a_measure():
+    assert set(SPELT_VALUES) == PARAMETERS.keys() < {field.name for field in fields(Measure)}
