@@ -119,9 +119,9 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: ANY.ModelRanker(MODEL, TEXTS), "PositionalIndex|dict"),
         (lambda: GENERAL(HITS), "no text|Ranking.from_hits"),
         (lambda: GENERAL([("d1", 1.0)]), "no text|Ranking.from_hits(qid, query, hits)"),
-        (lambda: GENERAL.run(SCORES), "Run.from_dict(scores, topics)"),
-        (lambda: GENERAL.run({"1": [("d1", 1.0)]}), "Run.from_dict(scores, topics)"),
-        (lambda: GENERAL.run(BATCH), "'1'|list|run_from_pyserini"),
+        (lambda: GENERAL.run(SCORES), "query 1|no text|read_run(path, topics)"),
+        (lambda: GENERAL.run({"1": [("d1", 1.0)]}), "query 1|no text"),
+        (lambda: GENERAL.run(BATCH), "query 1|no text|run_from_pyserini"),
         (lambda: GENERAL.run(HITS), "list|docid='d1'|Ranking.from_hits("),
         (lambda: BM25(RUN), "PositionalBM25 searches|Run"),
         (lambda: BM25({"1": "cat"}), "PositionalBM25 searches|dict|.run"),
@@ -145,7 +145,7 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: ANY.evaluate(RUN, [SCORED], ["AP"]), "list|qrels_from_ir_datasets"),
         (lambda: ANY.evaluate(RUN, [("1", "a", 1)], ["AP"]), "list|mapping"),
         (lambda: ANY.evaluate(QRELS, RUN, ["AP"]), "query 1|Ranking"),
-        (lambda: ANY.evaluate(RUN, {"1": {"a": "1"}}, ["AP"]), "query 1|str 'a'|str '1'"),
+        (lambda: ANY.evaluate(RUN, {"1": {"a": "1"}}, ["AP"]), "query 1|'a'|str '1'|whole number"),
         (lambda: ANY.evaluate(RUN, {1.0: {"a": 1}}, ["AP"]), "query's identifier|float 1.0"),
         (lambda: ANY.evaluate(RUN, {"1": {None: 1}}, ["AP"]), "document's identifier|None"),
         (lambda: ANY.evaluate(RUN, {"1": ["a"]}, ["AP"]), "query 1|list ['a']"),
@@ -153,8 +153,8 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: training_data([HITS], {}, EXTRACTOR), "a list is no run"),
         (lambda: training_data({"1": "cat"}, {}, EXTRACTOR), "a dict is no run"),
         (lambda: training_data(FRAME, {}, EXTRACTOR), "read frames with"),
-        (lambda: training_data(RUN, FRAME, EXTRACTOR), "judgements|read frames with"),
-        (lambda: training_data(RUN, {1: {}}, EXTRACTOR), "int 1|qrels_from_pyserini"),
+        (lambda: training_data(RUN, FRAME, EXTRACTOR), "no column qid|text"),
+        (lambda: training_data(RUN, {1.5: {}}, EXTRACTOR), "query's identifier|float 1.5"),
         (lambda: ANY.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),
         (lambda: ANY.write_run("x.run", RUN), "a str is no run"),
         (lambda: Run.from_dict({1.0: {"d": 1.0}}), "query's identifier|float 1.0"),
@@ -168,9 +168,9 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: ANY.train(RUN, QRELS, "index"), "index is str 'index'|PositionalIndex"),
         (lambda: PythonFeature(len), "name a feature|PythonFeature('bert', score)"),
         (lambda: ANY.rerank("cat", [("a cat", 0.5)]), "passage 0|tuple|string"),
-        (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat'|mapping"),
+        (lambda: PositionalIndex.from_texts("a cat"), "passages: str 'a cat'|list"),
         (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "float 1.5"),
-        (lambda: PositionalIndex.from_texts({"a": None}), "no docid with its text"),
+        (lambda: PositionalIndex.from_texts({"a": None}), "text of passage a|NoneType"),
     ],
 )
 def test_what_is_wrong_is_shown_with_what_to_do(guess, parts):
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_shown_with_what_to_do(guess, parts):
 
 
 def test_nothing_is_said_of_other_values():
-    assert [remedy(value) for value in (3, {}, "cat", None, [1])] == [""] * 5
+    assert [remedy(value) for value in (3, {}, None, [1])] == [""] * 4
     assert shown([1, 2]) == "list [1, 2]"
     assert len(shown("a" * 999)) < 80
 

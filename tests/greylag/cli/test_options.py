@@ -6,7 +6,7 @@ from greylag.base import FormatError
 from greylag.cli.fuse import METHODS
 from greylag.cli.options import Shared
 from greylag.cli.search import SEARCH_KINDS as SEARCHES
-from greylag.cli.train import MODELS
+from greylag.recipes.spelling import MODEL_KINDS
 
 
 def test_reading(tmp_path):
@@ -25,7 +25,7 @@ def test_reading(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "kinds"), [("train --model", MODELS), ("search --model", SEARCHES), ("fuse --method", METHODS)]
+    ("option", "kinds"), [("train --model", MODEL_KINDS), ("search --model", SEARCHES), ("fuse --method", METHODS)]
 )
 def test_what_may_be_spelt_is_listed(command, option, kinds):
     """Each model has a line, and each of its options one with default, type and meaning."""
@@ -39,12 +39,12 @@ def test_what_may_be_spelt_is_listed(command, option, kinds):
         assert asked[0][1].startswith(f"{name}: ")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODEL_KINDS)
 def test_every_option_of_a_model_is_described(command, name):
     _, told, _ = command("train", "--model", f"{name}(help)")
     options = re.findall(r"^  (\w+)=", told, re.MULTILINE)
-    assert options == list(MODELS[name].options)
-    for option in MODELS[name].options.values():
+    assert options == list(MODEL_KINDS[name].options)
+    for option in MODEL_KINDS[name].options.values():
         kind, meaning = option.documented
         assert kind
         assert meaning.endswith("."), (name, option.name)

@@ -25,7 +25,7 @@ def as_topics(value: TopicsLike) -> Mapping[str, str]:
     if not labels.has_labels(value):
         raise ParameterError(f"topics are {shown(value)}: {remedy(value) or 'pass a path, or texts by qid'}")
     texts = by_label(value, "query")
-    wrong = [text for text in texts.values() if not isinstance(text, str)]
-    if wrong:
-        raise ParameterError(f"topics have {shown(wrong[0])}: {remedy(value) or 'texts are strings'}")
+    if wrong := next((qid for qid, text in texts.items() if not isinstance(text, str)), None):
+        how = remedy(value) or "texts are strings"
+        raise ParameterError(f"topic {wrong!r} is {shown(texts[wrong])}, and no text: {how}")
     return texts

@@ -11,7 +11,7 @@ from typing import Any
 from greylag.base import FormatError, parse_json
 
 _KEY = rb'"(?:[^"\\]|\\.)*+"\s*:\s*'
-_START = re.compile(rb"\s*\{\s*(?:" + _KEY + rb"\{\s*(?:" + _KEY + rb'[^{"\s]|\})|\})')
+_START = re.compile(rb"\s*\{\s*" + _KEY + rb"\{\s*(?:" + _KEY + rb'[^{"\s]|\})')
 
 
 def is_table(head: bytes) -> bool:
