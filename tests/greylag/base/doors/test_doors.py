@@ -4,6 +4,7 @@ Tests `greylag.base.core.labels`, `greylag.base.doors.groups`, `greylag.base.doo
 `greylag.base.doors.passages`, `greylag.base.doors.runs`, `greylag.base.doors.topics` and `greylag.base.doors.vectors`.
 """
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -34,6 +35,11 @@ def test_nothing_is_empty(nothing):
     if isinstance(nothing, dict | list | pd.Series):
         assert as_vectors(nothing, []).shape[0] == 0
         assert one_each(nothing, [], "scores") == []
+
+
+def test_of_several_rounds_the_highest_grade_counts():
+    rounds = [ir_measures.Qrel("1", "a", grade, str(number)) for number, grade in enumerate((0, 2, 1))]
+    assert as_qrels(rounds) == {"1": {"a": 2}}
 
 
 def test_missing_names_are_no_groups():
