@@ -27,8 +27,8 @@ def contrasts(
         name: Scores.single(_ANY, {str(i): float(unit) for i, unit in enumerate(np.ravel(units))})
         for name, units in values.items()
     }
-    found = [compare_scores({b: scores[b], a: scores[a]}, b, test=test).comparisons[0] for a, b in pairs]
-    corrected = holm([comparison.p for comparison in found]).tolist()
+    comparisons = [compare_scores({b: scores[b], a: scores[a]}, b, test=test).comparisons[0] for a, b in pairs]
+    corrected = holm([comparison.p for comparison in comparisons]).tolist()
     return {
         f"{c.run} / {c.baseline}{where}": {
             "mean": float(scores[c.run].means[0]),
@@ -37,5 +37,5 @@ def contrasts(
             "detectable": c.detectable or 0.0,
             "n": len(scores[c.run].qids),
         }
-        for c, p in zip(found, corrected, strict=True)
+        for c, p in zip(comparisons, corrected, strict=True)
     }

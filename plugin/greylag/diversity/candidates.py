@@ -113,16 +113,16 @@ def candidates_from_counts(
     matrices = [frequencies, *(fields[name] for name in features.fields)]
     # Only the words of these documents, renumbered: levels times vocabulary would be millions of columns.
     words, numbers = np.unique(np.concatenate([matrix.indices for matrix in matrices]), return_inverse=True)
-    body, *of_fields = np.split(
+    body, *others = np.split(
         np.stack([np.concatenate([*map(_rows, matrices)]), numbers]), np.cumsum([m.nnz for m in matrices[:-1]]), 1
     )
-    of_field = dict(zip(features.fields, of_fields, strict=True))
+    by_field = dict(zip(features.fields, others, strict=True))
     values = {kind: _values(kind, frequencies, fields, idf) for kind in {kind for kind, _ in features.criteria}}
     covered = []
     for level, (kind, bound) in enumerate(features.criteria):
         met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
         # A word covered at a level is a column of its own: level * words + word.
-        covered.append(of_field.get(kind, body)[:, met] + [[0], [level * len(words)]])
+        covered.append(by_field.get(kind, body)[:, met] + [[0], [level * len(words)]])
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
     shape = len(features.criteria), len(words)
     counts = np.bincount(columns, minlength=shape[0] * shape[1]).reshape(shape)

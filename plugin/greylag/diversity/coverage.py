@@ -36,7 +36,7 @@ class Coverage(DiversityStage):
 
 
 class CoverageGain:
-    """The total value of newly covered columns, each of which counts once, plus `base` for each candidate."""
+    """The total value of newly covered columns, which count once each, plus `base` for each candidate."""
 
     # The coverage, shape (n, M), is 1 where a candidate covers a column; other entries are refused.
     def __init__(self, coverage: csr_matrix, values: FloatArray, base: FloatArray | float = 0.0) -> None:

@@ -104,7 +104,7 @@ class CoverageFeatures:
 
     @cached_property
     def n_curves(self) -> int:
-        """The number of pairs of a level l and a level counted in phi_l, each of which has a weight per threshold."""
+        """The number of pairs of a level l and a level counted in phi_l; each pair has a weight per threshold."""
         return sum(map(len, self.counted))
 
     @property
@@ -152,7 +152,7 @@ PRESETS = {
 }
 """Feature spaces after the paper's examples: term frequencies and titles (200 features), and with TF-IDF (300).
 
-The paper has "roughly 200 and 300" features, of which it gives examples. "svmdiv-all-levels" is the other reading of
+The paper has "roughly 200 and 300" features, and gives examples. "svmdiv-all-levels" is the other reading of
 Table 2, in which phi_l sees every level. Its criteria are Table 1's without TF-IDF, and count>=2; it has 200
 features, too.
 """

@@ -1,4 +1,4 @@
-"""Caps and demotion by group: at most so many documents of a site, or passages of a document, near the top."""
+"""Caps and demotion by group: a limit on the documents of a site, or the passages of a document, near the top."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class GroupGain:
     def __init__(self, relevance: FloatArray, groups: IntArray, max_per_group: int, decay: float) -> None:
         self._gains = relevance
         self._groups = groups
-        self._left = np.full(len(groups), max_per_group)  # by number of group, of which there are at most n
+        self._left = np.full(len(groups), max_per_group)  # by number of group; there are at most n
         self._decay = decay
 
     def gains(self) -> FloatArray:

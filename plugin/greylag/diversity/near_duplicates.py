@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from greylag.index import PositionalIndex
 
-_OF_NGRAMS, _OF_COSINES = 0.8, 0.95
+_NGRAM_THRESHOLD, _COSINE_THRESHOLD = 0.8, 0.95
 _ROUNDING = 1e-7  # of cosines; those of equal vectors are 1 to within this
 
 
@@ -81,7 +81,11 @@ class NearDuplicates(DiversityStage):
 
     @property
     def _least(self) -> float:
-        return (_OF_COSINES if self.index is None else _OF_NGRAMS) if self.threshold is None else self.threshold
+        return (
+            (_COSINE_THRESHOLD if self.index is None else _NGRAM_THRESHOLD)
+            if self.threshold is None
+            else self.threshold
+        )
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Return which documents have words or a vector to compare."""
@@ -120,9 +124,8 @@ class NearDuplicates(DiversityStage):
 
         def similar(place: int) -> BoolArray:
             both = shared(place)
-            of = np.minimum(sizes, sizes[place]) if self.containment else sizes + sizes[place] - both
-            reached: BoolArray = (both > 0) & (both / np.maximum(of, 1) >= self._least)
-            return reached
+            whole = np.minimum(sizes, sizes[place]) if self.containment else sizes + sizes[place] - both
+            return np.asarray((both > 0) & (both / np.maximum(whole, 1) >= self._least))
 
         return similar
 

@@ -71,11 +71,11 @@ class DiversityStage(Stage):
         return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
     def gain(self, candidates: Ranking) -> Gain:
-        """Return the gain over the candidates, none of which is picked yet."""
+        """Return the gain over the candidates; no candidate is picked yet."""
         raise NotImplementedError(f"{type(self).__name__} defines neither gain nor diversify and scored")
 
     def diversify(self, ranking: Ranking) -> Ranking:
-        """Pick `k` of the top `depth` documents, all of which are known."""
+        """Pick `k` of the top `depth` documents; all are known."""
         return self.move_picks(ranking, self.gain(self.candidates(ranking)))
 
     def scored(self, ranking: Ranking) -> Ranking:

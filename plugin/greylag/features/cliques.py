@@ -54,8 +54,8 @@ def relevance_models(
         chosen.append((terms[best], probabilities[best] / probabilities[best].sum()))
     terms = chosen[0][0] if len(chosen) == 1 else np.unique(np.concatenate([terms for terms, _ in chosen]))
     out = np.zeros((len(terms), len(settings)))
-    for setting, (of_setting, probabilities) in enumerate(chosen):
-        out[np.searchsorted(terms, of_setting), setting] = probabilities
+    for setting, (setting_terms, probabilities) in enumerate(chosen):
+        out[np.searchsorted(terms, setting_terms), setting] = probabilities
     return terms, out
 
 

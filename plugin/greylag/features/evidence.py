@@ -80,8 +80,8 @@ class Prior(Evidence):
 
     def bind(self, index: PositionalIndex) -> Values:
         """Read the file; `FormatError` if it is not of the form, or names no document of the index."""
-        of_documents = self.values(index)
-        return lambda ranking: of_documents[index.documents(ranking.docids)]
+        by_number = self.values(index)
+        return lambda ranking: by_number[index.documents(ranking.docids)]
 
     def values(self, index: PositionalIndex) -> FloatArray:
         """Return the feature of every document of the index, shape (N,)."""
@@ -273,9 +273,8 @@ class VectorCosine(Evidence):
             _report_missing(self, ranking, known, self.documents)
             if not queries.knows([ranking.qid]).all():
                 return _no_values(self, ranking, self.queries)
-            of_documents, of_query = documents.documents(ranking.select(known).docids), queries.documents([ranking.qid])
             out = np.full(len(ranking), np.nan)
-            out[known] = cosines(of_documents, of_query)
+            out[known] = cosines(documents.documents(ranking.select(known).docids), queries.documents([ranking.qid]))
             return out
 
         return values
@@ -295,9 +294,8 @@ class LatentCosine(Evidence):
         vectors, units = LatentVectors(index), index.cache(_latent_units)
 
         def values(ranking: Ranking) -> FloatArray:
-            of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
-            products: FloatArray = (units(index.documents(ranking.docids)) * of_query).sum(axis=1)
-            return products
+            query = unit_rows(vectors.query(ranking.qid, ranking.query))
+            return np.asarray((units(index.documents(ranking.docids)) * query).sum(axis=1))
 
         return values
 

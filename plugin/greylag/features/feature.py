@@ -250,8 +250,7 @@ def z_scores(values: FloatArray) -> FloatArray:
     spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
     # The mean of equal values may be off by a rounding, which a division would turn into scores of 1.
     spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
-    scores: FloatArray = np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0)
-    return scores
+    return np.asarray(np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0))
 
 
 def rank_scores(values: FloatArray) -> FloatArray:
@@ -260,8 +259,7 @@ def rank_scores(values: FloatArray) -> FloatArray:
 
     if (n := values.shape[-1]) < 2:
         return np.full(values.shape, 0.5)
-    shares: FloatArray = (rankdata(values, axis=-1) - 1) / (n - 1)
-    return shares
+    return np.asarray((rankdata(values, axis=-1) - 1) / (n - 1))
 
 
 NORMALISATIONS = {"minmax": unit_range, "z": z_scores, "rank": rank_scores}

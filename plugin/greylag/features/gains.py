@@ -32,19 +32,19 @@ def _once(weighting: int, clique: float, document: float) -> tuple[float, float]
 
 @_jit
 def set_absent(
-    offsets: IntArray, of_cliques: FloatArray, totals: FloatArray, of_documents: FloatArray, sets: IntArray,
+    offsets: IntArray, clique_terms: FloatArray, totals: FloatArray, document_terms: FloatArray, sets: IntArray,
     sources: IntArray, n_windows: int, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``."""
-    # offsets (queries + 1,): the rows of each query. of_cliques (queries, sets, weightings x windows): the sums over
-    # the clique sets of the cliques' terms. totals (queries, sets): numbers of cliques. of_documents (rows,
+    """Set features to their values if no clique occurs: ``clique_terms + totals * document_terms``."""
+    # offsets (queries + 1,): the rows of each query. clique_terms (queries, sets, weightings x windows): the sums over
+    # the clique sets of the cliques' terms. totals (queries, sets): numbers of cliques. document_terms (rows,
     # weightings): the documents' terms. The others as in add_gains.
     for q in range(len(offsets) - 1):
         # By feature and then document, so that what the documents share is read once.
         for u in range(len(sets)):
-            constant, factor, f = of_cliques[q, sets[u], sources[u]], totals[q, sets[u]], sources[u] // n_windows
+            constant, factor, f = clique_terms[q, sets[u], sources[u]], totals[q, sets[u]], sources[u] // n_windows
             for d in range(offsets[q], offsets[q + 1]):
-                out[d, u] = constant + factor * of_documents[d, f]
+                out[d, u] = constant + factor * document_terms[d, f]
 
 
 @_jit

@@ -59,14 +59,14 @@ def followed(paths: Iterable[Path]) -> Iterator[Path]:
         yield path
         with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
             if is_model_file(path):
-                waiting += [Path(name) for name in _of_features(parse_json(read_bytes(path))) if os.path.isfile(name)]
+                waiting += [Path(name) for name in _files_in(parse_json(read_bytes(path))) if os.path.isfile(name)]
 
 
-def _of_features(value: Any) -> Iterator[str]:
+def _files_in(value: Any) -> Iterator[str]:
     """Yield the files of all texts in a model that are features, wherever its kind of model has them."""
     if isinstance(value, str):
         with suppress(GreylagError):
             yield from feature_files(value)
     elif isinstance(value, Mapping | list):
         for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _of_features(part)
+            yield from _files_in(part)

@@ -67,8 +67,7 @@ def _means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
         vectors.bounds, terms, vectors.weights, scores, starts[:-1], starts[:-1].copy(), np.empty(end, np.int32),
         np.empty(end), np.empty(len(scores)), sums,
     )  # fmt: skip
-    means: FloatArray = np.divide(sums[1], sums[0], out=np.full(len(sizes), scores.mean()), where=sums[0] > 0)
-    return means
+    return np.asarray(np.divide(sums[1], sums[0], out=np.full(len(sizes), scores.mean()), where=sums[0] > 0))
 
 
 @compiled(error_model="numpy")

@@ -93,8 +93,8 @@ class WindowStatistics:
         missing = [key for key in by_key if key not in counts]
         if missing:
             # Two threads may count the same table, and get the same numbers: waiting would cost as much as counting.
-            of_shards = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
-            for key, parts in zip(missing, zip(*of_shards, strict=True), strict=True):
+            by_shard = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
+            for key, parts in zip(missing, zip(*by_shard, strict=True), strict=True):
                 # Integers: no order of shards changes a sum.
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
@@ -163,10 +163,12 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     vocabulary = vocabulary[vocabulary != FILLER]
     if len(vocabulary):
         rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
-        for located in shard.locate_jointly(vocabulary, min(_fewest(of_table) for of_table in rows if len(of_table))):
-            for table, of_table, numbers, found in zip(tables, rows, longer, counts, strict=True):
-                offsets, _, codes, tf = table.occurrences(located, of_table)
-                add_counts(offsets, codes, tf, table.widths, numbers, found)
+        for located in shard.locate_jointly(
+            vocabulary, min(_fewest(table_rows) for table_rows in rows if len(table_rows))
+        ):
+            for table, table_rows, numbers, table_counts in zip(tables, rows, longer, counts, strict=True):
+                offsets, _, codes, tf = table.occurrences(located, table_rows)
+                add_counts(offsets, codes, tf, table.widths, numbers, table_counts)
     return list(counts)
 
 

@@ -32,7 +32,7 @@ class RankingData:
 
     specs: tuple[Feature | str, ...]  # the columns; those of a file are known by name only
     qids: tuple[str, ...]
-    offsets: IntArray  # (q + 1,): query i has rows offsets[i]:offsets[i + 1], of which the earlier one wins ties
+    offsets: IntArray  # (q + 1,): query i has rows offsets[i]:offsets[i + 1]; the earlier row wins ties
     docids: tuple[str, ...]
     features: FloatArray  # (n, f): finite, and at most 1e100 in magnitude
     grades: IntArray  # (n,): 0 or less if the document is not relevant or not judged
@@ -248,5 +248,4 @@ def measure_spreads(values: FloatArray, offsets: IntArray) -> FloatArray:
         if end > first:
             rows = values[first:end]
             squares += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
-    spreads: FloatArray = np.sqrt(squares / max(1, len(values)))
-    return spreads
+    return np.asarray(np.sqrt(squares / max(1, len(values))))

@@ -56,10 +56,10 @@ class RankEstimator(BaseEstimator):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, also those of the learner."""
-        of_learner = {name.removeprefix("learner__"): params.pop(name) for name in [*params] if "__" in name}
+        learner_params = {name.removeprefix("learner__"): params.pop(name) for name in [*params] if "__" in name}
         super().set_params(**params)
-        if of_learner:
-            self.learner = replace(cast(Any, self._learner), **of_learner)
+        if learner_params:
+            self.learner = replace(cast(Any, self._learner), **learner_params)
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike, group: ArrayLike | None = None, qid: ArrayLike | None = None) -> Self:

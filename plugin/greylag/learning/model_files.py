@@ -81,8 +81,8 @@ class SavedModel(ABC):
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
         if content.get("kind") != cls.kind:
-            found = f", but {content['kind']!r:.40}" if "kind" in content else ""
-            raise ModelError(f"{path}: not a {cls.kind}{found}; train one with `{cls.command}`")
+            other = f", but {content['kind']!r:.40}" if "kind" in content else ""
+            raise ModelError(f"{path}: not a {cls.kind}{other}; train one with `{cls.command}`")
         if content.get("schema") != cls.schema:
             other = f"{content.get('schema')!r:.20}"
             raise ModelError(f"{path}: schema {other}, but this version reads {cls.schema}: train it again")

@@ -159,8 +159,7 @@ def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatAr
         total = total + count
         within = within + (xlogy(count, count) + xlogy(size - count, size - count) - xlogy(size, size))
     overall = xlogy(total, total) + xlogy(n - total, n - total) - xlogy(n, n)
-    gain: FloatArray = np.maximum((within - overall) / n, 0.0)
-    return gain
+    return np.asarray(np.maximum((within - overall) / n, 0.0))
 
 
 class MarginalInformation:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_OF_CALL = "method", "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
+_CALL_PARAMETERS = "method", "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
@@ -139,13 +139,13 @@ class Reranker:
             self._steps.append((name, find_stage(name), _read_options(name, spelt, options)))
         self._needs = frozenset[str]().union(*(stage.needs for _, stage, _ in self._steps))
         trial = {"aspects": {}, "groups": {}, "depth": 1, "k": 1, "transfer": True}
-        for _, stage, of_stage in self._steps:  # whatever is wrong with an option is found here
+        for _, stage, stage_options in self._steps:  # whatever is wrong with an option is found here
             known, vectors = stage_parameters(stage), "vectors" in stage.needs
-            given = {name: value for name, value in trial.items() if name in known} | of_stage
+            given = {name: value for name, value in trial.items() if name in known} | stage_options
             if vectors:
                 given["vectors"] = ArrayVectors(["0"], [[1.0]])
-                for of_index in ("latent", "containment"):  # options that need an index
-                    given.pop(of_index, None)
+                for option in ("latent", "containment"):  # which need an index
+                    given.pop(option, None)
             elif "index" in known:
                 given["index"] = self._index({"passage 0": ""})
             stage(**given)
@@ -394,8 +394,13 @@ def langchain_compressor(
     """
     documents = imported("langchain_core.documents", "langchain-core")
     runnables = imported("langchain_core.runnables", "langchain-core")
-    of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    base = _adapter(langchain_compressor, method, top_k, options, of_query, score=score)
+    query_inputs: dict[str, Any] = {
+        "group": group,
+        "vectors": vectors,
+        "query_vector": query_vector,
+        "aspects": aspects,
+    }
+    base = _adapter(langchain_compressor, method, top_k, options, query_inputs, score=score)
 
     class GreylagCompressor(base, documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
@@ -457,8 +462,13 @@ def llama_index_postprocessor(
     schema = imported("llama_index.core.schema", "llama-index-core")
     if isinstance(vectors, str) and vectors != "embedding":
         raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
-    of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    base = _adapter(llama_index_postprocessor, method, top_k, options, of_query)
+    query_inputs: dict[str, Any] = {
+        "group": group,
+        "vectors": vectors,
+        "query_vector": query_vector,
+        "aspects": aspects,
+    }
+    base = _adapter(llama_index_postprocessor, method, top_k, options, query_inputs)
 
     class GreylagPostprocessor(base, types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
@@ -489,12 +499,12 @@ def _adapter(
     method: Method,
     top_k: int | None,
     options: Mapping[str, Any],
-    of_query: Mapping[str, Any],
+    query_inputs: Mapping[str, Any],
     **others: Any,
 ) -> Any:
     """Return the base of a class of another package, whose documents it ranks by one reranker for all queries."""
     # Here, so that a mistake is found before the first query.
-    shared = {name: given for name, given in of_query.items() if name != "group"}
+    shared = {name: given for name, given in query_inputs.items() if name != "group"}
     for name, given in shared.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
@@ -502,12 +512,12 @@ def _adapter(
             )
     if top_k is not None:
         check_counts(top_k=top_k)
-    reranker, group = Reranker(method, **options), of_query["group"]
+    reranker, group = Reranker(method, **options), query_inputs["group"]
     reranker._check(vectors=shared["vectors"], aspects=shared["aspects"], groups=group)
 
     class Adapter:
         def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
-            return partial(make, method, top_k=top_k, **of_query, **others, **options), ()
+            return partial(make, method, top_k=top_k, **query_inputs, **others, **options), ()
 
         def _ranked(
             self, query: str, documents: Sequence[Any], **read: Callable[[Any], Any]
@@ -550,28 +560,28 @@ def _page_content(document: Any) -> Any:
 
 def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a stage's options from its spelling and from Python; raise if one is unknown or missing."""
-    stage, of_query = find_stage(name), ("index", *DATA)
+    stage, call_inputs = find_stage(name), ("index", *DATA)
     # Values that can be spelt are checked as if they were; contents of files cannot.
-    known = parameters(stage, *of_query)
+    known = parameters(stage, *call_inputs)
     spelt = {key: value for key, value in named.items() if key in known and not known[key].open}
     others = {key: value for key, value in named.items() if key not in spelt}
     with naming(f"method {name!r}"):
-        every = [key for key in stage_parameters(stage) if key not in of_query]
+        every = [key for key in stage_parameters(stage) if key not in call_inputs]
         for key in [key for key in others if key not in every]:
-            raise ParameterError(f"{name} has no option {key!r}: {_instead(key, [*_OF_CALL, *every])}")
+            raise ParameterError(f"{name} has no option {key!r}: {_instead(key, [*_CALL_PARAMETERS, *every])}")
         options = {key: value.item() if isinstance(value, np.generic) else value for key, value in spelt.items()}
-        return others | read_options(name, {**parsed, **options}, parameters(stage, *of_query, *others))
+        return others | read_options(name, {**parsed, **options}, parameters(stage, *call_inputs, *others))
 
 
 def _instead(key: str, known: Sequence[str]) -> str:
     """Return the end of the error of an unknown option: what may be meant, also of the methods that have the option."""
-    found = nearest(key, known)
-    if found.startswith("use "):
+    hint = nearest(key, known)
+    if hint.startswith("use "):
         for method in registered_stages():
             options = parameters(find_stage(method), "index", *DATA)
             if ours := key if key in options else meant(key, options):
                 return f"it is {ours} of method {method!r}"
-    return found
+    return hint
 
 
 def _language(language: str | None, background: PositionalIndex | None) -> str:

@@ -148,8 +148,8 @@ class HybridRetriever:
             The number of passages; fewer if there are no more candidates.
         where : mapping or callable, optional
             Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
-            passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping, has
-            the values of which a passage has any.
+            passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
+            lists values: a passage has one of them.
         max_per_group : int >= 1, optional
             See `greylag.diversity.GroupLimit`. The group is the field `group`.
         near_duplicates : float in [0, 1], optional
@@ -168,12 +168,12 @@ class HybridRetriever:
             ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
         places = {docid: place for place, docid in enumerate(scores.docids)}
         columns = scores.scores, scores.bm25, scores.general, scores.cosines
-        found = []
+        passages = []
         for rank, docid in enumerate(ranking.docids[:k], 1):
             score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
             text, fields = self._passages[docid]
-            found.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
-        return found
+            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
+        return passages
 
     def batch_search(
         self, queries: Sequence[str], k: int = 10, *, n_jobs: int | None = None, **options: Any
@@ -250,9 +250,9 @@ class HybridRetriever:
             """Find the best ones that pass, among ever more."""
             size = self._depth
             while True:
-                found = find(size)
-                kept = [docid for docid in found if passes(docid)]
-                if len(kept) >= self._depth or len(found) < size:
+                candidates = find(size)
+                kept = [docid for docid in candidates if passes(docid)]
+                if len(kept) >= self._depth or len(candidates) < size:
                     return kept[: self._depth]
                 size = int(size * max(2.0, 1.5 * self._depth / max(len(kept), 1)))  # by the share that passes
 
@@ -300,7 +300,7 @@ def _listed(where: Where) -> Where:
 def _copied(value: Any) -> Any:
     """Copy what JSON has; other objects are shared."""
     if type(value) is dict:
-        return {key: _copied(one) for key, one in value.items()}
+        return {key: _copied(part) for key, part in value.items()}
     return [*map(_copied, value)] if type(value) is list else value
 
 
@@ -339,8 +339,8 @@ def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
 
 def _in_order(items: list[Any]) -> list[Any]:
     """Return the vectors of OpenAI's items in the order of the texts, by the items' index if they have any."""
-    named = [one if isinstance(one, Mapping) else {n: getattr(one, n, None) for n in _ITEM} for one in items]
-    places, vectors = ([one.get(name) for one in named] for name in _ITEM)
+    named = [item if isinstance(item, Mapping) else {n: getattr(item, n, None) for n in _ITEM} for item in items]
+    places, vectors = ([item.get(name) for item in named] for name in _ITEM)
     if all(place is None for place in places):
         return vectors
     if {*places} != {*range(len(items))}:

@@ -257,7 +257,7 @@ def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
     factors = np.array([term.weight for term in terms])
     inner, missing_left = trees.split != LEAF, trees.missing_left()
     limits = np.zeros(len(trees.split), dtype=np.float32)
-    limits[inner] = _above(trees.threshold[inner] / factors[trees.split[inner]])
+    limits[inner] = _next_float32(trees.threshold[inner] / factors[trees.split[inner]])
 
     def dumped(node: int, root: int, depth: int) -> dict[str, Any]:
         if not inner[node]:
@@ -277,7 +277,7 @@ def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
     return [dumped(root, root, 0) for root in trees.roots.tolist()]
 
 
-def _above(thresholds: FloatArray) -> FloatArray:
+def _next_float32(thresholds: FloatArray) -> FloatArray:
     """Return the least number of float32 that is read as more than each, so that ``<`` it is ``<=`` the threshold."""
     # As engines log them, and feature files have them: by the fewest digits. Within the finite numbers, which JSON has.
     largest = np.finfo(np.float32).max
@@ -285,8 +285,7 @@ def _above(thresholds: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         next_one = np.nextafter(rounded, np.float32(np.inf))
     above = np.where(rounded.astype(str).astype(np.float64) > thresholds, rounded, next_one)
-    least: FloatArray = np.minimum(above, largest)
-    return least
+    return np.asarray(np.minimum(above, largest))
 
 
 def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:

@@ -208,7 +208,7 @@ class RankingModel(SavedModel):
         if (by := self.by_length) is not None:
             lengths = by.shortest, by.middle, by.longest
             fixed = [self.at_length(length).weights for length in lengths]
-            lines = ["".join(f"{weight:+12.4f}" for weight in of_one) for of_one in zip(*fixed, strict=True)]
+            lines = ["".join(f"{weight:+12.4f}" for weight in weights) for weights in zip(*fixed, strict=True)]
             heading = "".join(f"{length:12.0f}" for length in lengths)
             listed = zip(lines, names, strict=True)
             return [f"{heading}  terms in the mean document", *(f"{line}  {name}" for line, name in listed)]
@@ -278,16 +278,13 @@ class RankingModel(SavedModel):
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of a file among its features, and among those that trees split by."""
-        parts = (part for one in self.features for part in (one.features if isinstance(one, Trees) else (one,)))
+        parts = (part for base in self.features for part in (base.features if isinstance(base, Trees) else (base,)))
         return tuple(part for part in parts if isinstance(part, Column))
 
     def with_columns(self, data: RankingData) -> RankingModel:
         """Read its features ``column:NAME`` from data with the columns that it was trained on, else `ModelError`."""
-        trained, provenance, known = (
-            self.trained_columns,
-            self.provenance,
-            {str(column): column for column in bound_columns(data)},
-        )
+        trained, provenance = self.trained_columns, self.provenance
+        known = {str(column): column for column in bound_columns(data)}
 
         def bound(feature: Feature) -> Feature:
             if isinstance(feature, Trees):

@@ -275,23 +275,23 @@ class EstimatorRanker(Stage):
 
     def _predict(self, ranking: Ranking) -> FloatArray:
         method, labels = scoring_method(self.estimator)
-        of = f"{type(self.estimator).__name__}.{method}"
+        call = f"{type(self.estimator).__name__}.{method}"
         try:
             predicted = np.asarray(getattr(self.estimator, method)(self.extractor(ranking)), dtype=np.float64)
         except (TypeError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise ModelError(f"{of} refuses the features of query {ranking.qid}: {reason}") from error
+            raise ModelError(f"{call} refuses the features of query {ranking.qid}: {reason}") from error
         scores = predicted
         # With an objective of one's own, LightGBM's predict_proba gives a score for each document
         if labels is not None and predicted.shape[1:] == labels.shape:
             # Of several labels per document, each has a probability of its own, and their sum means nothing.
             if not np.allclose(predicted.sum(axis=1), 1, atol=1e-3):
-                raise ModelError(f"{of} gives probabilities that do not sum to 1: fit it to one grade per document")
+                raise ModelError(f"{call} gives probabilities that do not sum to 1: fit it to one grade per document")
             scores = weighted_sum(predicted, labels)
         if scores.shape != (len(ranking),) or not np.isfinite(scores).all():
             raise ModelError(
-                f"{of} gave an array of shape {predicted.shape} with {np.count_nonzero(np.isfinite(predicted))} finite "
-                f"numbers: it must give one for each of the {len(ranking)} documents of query {ranking.qid}"
+                f"{call} gave an array of shape {predicted.shape} with {np.count_nonzero(np.isfinite(predicted))} "
+                f"finite numbers: it must give one for each of the {len(ranking)} documents of query {ranking.qid}"
             )
         return scores
 

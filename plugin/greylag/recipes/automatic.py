@@ -173,11 +173,6 @@ class AutomaticRecipe(Recipe):
         sources = replace(self.sources, more=tuple(more))
         return sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs)
 
-    @property
-    def depth(self) -> int:
-        """The number of documents per query that are learned from."""
-        return self.sources.depth
-
     def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
         """List the systems to try on features of these names."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
@@ -232,7 +227,9 @@ class AutomaticRecipe(Recipe):
             choice=choice,
             adapted=choice.chosen == INCUMBENT,
             baselines={
-                f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINE_SYSTEMS
+                f"tuned {candidate.system}": alone(candidate, rows, model)
+                for candidate in candidates
+                if candidate.system in BASELINE_SYSTEMS
             },
             # Whoever adds features wants to know which are worth their trouble.
             gains=source_gains(cross_folds(rows, parts), measure, groups) if self.sources.more else {},

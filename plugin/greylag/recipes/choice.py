@@ -37,7 +37,7 @@ LEAD_IN_ERRORS = 2.0
 
 
 class System(NamedTuple):
-    """A ranker to compare: one of a family, of which the best takes part in averages."""
+    """A ranker to compare, one of a family; the best of a family takes part in averages."""
 
     family: str  # such as "listwise"
     label: str = ""  # its difference from others of the family, such as "penalty 10"
@@ -76,9 +76,9 @@ class Candidate:
             useful = seen if centred else useful_features(seen)[0]
             columns, learned = useful.names, self._learn(self.learner, useful, n_jobs)
         numbers, scaled = data.columns_of(columns), {}
-        for system, of_columns in learned.items():
+        for system, column_weights in learned.items():
             weights = np.zeros(len(data.specs))
-            weights[numbers] = of_columns
+            weights[numbers] = column_weights
             # Learners give scores of any scale. With one of 1, each member has as much of a say in an average.
             scores = linear_scores(data, range(len(weights)), weights)
             scaled[system] = weights / (measure_spreads(scores[:, None], data.offsets)[0] or 1.0)
@@ -102,7 +102,7 @@ def listwise(objective: Objective) -> Candidate:
 
 
 def learners(objective: Objective) -> list[Candidate]:
-    """List the learners that are tried on features of which nothing is known beforehand."""
+    """List the learners that are tried on features about which nothing is known beforehand."""
     greedy = GreedySelection(objective)
     return [listwise(objective), Candidate(System("greedy"), learner=greedy, most=MAX_SEARCHED_QUERIES)]
 
@@ -244,23 +244,27 @@ def choose(
     # An average that lacks a member is not the one that was named beforehand.
     known = incumbent if set(incumbent) <= set(singles) else ()
     qids = tuple(qids)
-    scored = _HeldOutScores(objective, qids, list(zip(held_out, weights, strict=True)), singles, known, averages)
+    held_out_scores = _HeldOutScores(
+        objective, qids, list(zip(held_out, weights, strict=True)), singles, known, averages
+    )
     every = np.arange(len(qids))
-    order = scored.order(every)
+    order = held_out_scores.order(every)
     tried = [order[:size] for size in range(2, len(order) + 1 if averages else 2)]
     named = [known] if len(known) > 1 else []
-    values = {members: scored.values(members) for members in [*((system,) for system in singles), *tried, *named]}
+    values = {
+        members: held_out_scores.values(members) for members in [*((system,) for system in singles), *tried, *named]
+    }
     measure = parse_measure(str(objective))
     scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
     # Means that are equal but for rounding: the first wins, here and below.
     baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), 12))
-    best = best_of_many(scores, str(baseline), rule=scored.rule)
-    return Choice(objective, qids, values, left_out, scored.choose(every), baseline, best)
+    best = best_of_many(scores, str(baseline), rule=held_out_scores.rule)
+    return Choice(objective, qids, values, left_out, held_out_scores.choose(every), baseline, best)
 
 
 def cross_folds(data: RankingData, parts: Sequence[Sequence[str]]) -> Iterator[Fold]:
-    """Yield the folds of a cross-validation, each of which holds out some queries of the data."""
+    """Yield the folds of a cross-validation; each holds out some queries of the data."""
     for part in each(parts, "inner folds"):
         yield data.select_queries(without(data.qids, part)), data.select_queries(part)
 

@@ -77,7 +77,7 @@ def cross_fit_baselines(
 
     values = data.features.copy()
     fitted = parallel_map(cross_fit, parts, what="baselines", n_jobs=n_jobs, coarse=True)
-    for part, of_part in zip(parts, fitted, strict=True):
-        for qid, of_query in zip(part, of_part, strict=True):
-            values[slice(*data.spans[qid]), columns] = of_query
+    for part, part_columns in zip(parts, fitted, strict=True):
+        for qid, query_columns in zip(part, part_columns, strict=True):
+            values[slice(*data.spans[qid]), columns] = query_columns
     return replace(data, features=values)

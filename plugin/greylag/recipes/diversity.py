@@ -323,7 +323,7 @@ def fit_svmdiv(
     set_size : int >= 1, default 5
         The size of the sets that it learns to pick.
     depth, picks : int >= 1
-        The candidates are the top `depth` documents, of which the stage picks `picks`.
+        The candidates are the top `depth` documents; the stage picks `picks` of them.
     C : float > 0, optional
         By default the value of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer
         than four queries, 1.

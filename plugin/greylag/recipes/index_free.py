@@ -30,7 +30,7 @@ from greylag.rankers import ModelRanker, span
 from greylag.recipes.choice import Candidate, System, cross_folds
 from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.lambdamart import LambdaMART
-from greylag.recipes.recipe import Fit, Recipe, train_on_data
+from greylag.recipes.recipe import Fit, Recipe, preselected, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.union import check_runs, constant_columns
 
@@ -78,14 +78,14 @@ class IndexFreeRecipe(Recipe):
         whole = every.select_queries(qids)
         check_number(whole.qids)
         systems = self._systems(whole)  # before preselection, which may drop a baseline's column
-        data, provenance = _preselected(whole, self.preselection)
+        data, provenance = preselected(whole, self.preselection)
         parts = getattr(self.learner, "parts", None)  # of the learner's own cross-validation
         folds = () if parts is None else cross_folds(data, parts(data.qids))
         gains = source_gains(folds, self.measure, {"first stage": FIRST_STAGE})
         fitted = replace(_fitted(self.learner, data, systems, n_jobs=n_jobs), gains=gains).noted(provenance)
         # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
-        others = [one for one in systems if len(one.features) == 1 and one.system != FIRST]
-        return replace(fitted, baselines={str(one.system): alone(one, whole, fitted.model) for one in others})
+        runs = [candidate for candidate in systems if len(candidate.features) == 1 and candidate.system != FIRST]
+        return replace(fitted, baselines={str(run.system): alone(run, whole, fitted.model) for run in runs})
 
     def _systems(self, data: RankingData) -> list[Candidate]:
         """List the systems that need no learning, best first: each run and the sum of all."""
@@ -152,7 +152,7 @@ class ColumnRecipe(Recipe):
         check_number(whole.qids)
         systems = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in whole.names]
         best = _best_first(systems, whole, self.measure)[0]
-        data, provenance = _preselected(whole, self.preselection)
+        data, provenance = preselected(whole, self.preselection)
         provenance["columns"] = [name.removeprefix("column:") for name in self.data.names]
         validation = self.validation and self.validation.select_features(self.validation.columns_of(data.names))
         fitted = _fitted(self.learner, data, [best], validation=validation, n_jobs=n_jobs).noted(provenance)
@@ -161,13 +161,6 @@ class ColumnRecipe(Recipe):
             run = ModelRanker(fitted.model.with_columns(validation)).run(listed_run(validation, ""))
             validated = score_documents(run, listed_grades(validation), [str(self.measure)])
         return replace(fitted, baselines={BEST_COLUMN: alone(best, whole, fitted.model)}, validation=validated)
-
-
-def _preselected(data: RankingData, preselection: MMRPreselection | None) -> tuple[RankingData, dict[str, Any]]:
-    """Narrow the columns, and note by what; all without a preselection."""
-    if preselection is None:
-        return data, {}
-    return preselection.select(data), {"pool": len(data.specs), "preselect": str(preselection)}
 
 
 def _fitted(
@@ -199,7 +192,7 @@ def _best_first(systems: Sequence[Candidate], data: RankingData, measure: Object
 
 def _without_constant(data: RankingData) -> RankingData:
     """Check the runs; a first stage that ranks by nothing is left out."""
-    files = {one.file: (column,) for column, one in enumerate(data.specs) if isinstance(one, RunScore)}
+    files = {spec.file: (column,) for column, spec in enumerate(data.specs) if isinstance(spec, RunScore)}
     first = {"the run that is reranked": (data.specs.index(Score()),)} if Score() in data.specs else {}
     # Judged documents in arbitrary order, as some pools come, can still be ranked by the other runs.
     if not constant_columns(data).intersection(*first.values()):

@@ -124,11 +124,6 @@ class LambdaMARTRecipe(Recipe):
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""
         return partial(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
-    @property
-    def depth(self) -> int:
-        """The number of documents per query that are learned from."""
-        return self.sources.depth
-
     def learn(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune the features and learn the trees on these training queries; trees grow in one thread."""
         return self.learner.fit_model(features.training(features.tune(qids), qids))

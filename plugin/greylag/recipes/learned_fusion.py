@@ -142,13 +142,13 @@ def learn_fusion(
         return weights.weigh(data.select_queries(qids), tuple(named))
 
     fitted = fit(data.qids)
-    for part, of_fold in zip(parts, fit_by_fold(fit, data.qids, parts), strict=True):
-        by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))
+    for part, held in zip(parts, fit_by_fold(fit, data.qids, parts), strict=True):
+        by_qid |= dict.fromkeys(part, FusionRanker(held.model))
     held_out = HeldOutFusion(by_qid, FusionRanker(fitted.model))
     systems: dict[str, Fusion] = {name: itemgetter(number) for number, name in enumerate(named)}
     systems, joined = {**systems, **FUSIONS, LEARNED: held_out}, JoinedRuns(tuple(named.values()))
-    found = _scores(systems, joined, judged, parse_measure(str(recipe.measure)))
-    scores = {name: found[name] for name in sorted(found, key=lambda name: -float(found[name].means[0]))}
+    unsorted = _scores(systems, joined, judged, parse_measure(str(recipe.measure))).items()
+    scores = dict(sorted(unsorted, key=lambda system: -float(system[1].means[0])))
     noted = {"folds": len(parts), **scores[LEARNED].by_measure}
     return LearnedFusion(fitted.noted({"held_out": noted}), held_out if folds else None, scores)
 
@@ -165,4 +165,4 @@ def _scores(
             for name, fuse in systems.items():
                 run = Run((fuse(rankings),))
                 values[name][qid] = float(score_documents(run, grades, [measure]).means[0]) if run[qid].docids else 0.0
-    return {name: Scores.single(measure, of_system) for name, of_system in values.items()}
+    return {name: Scores.single(measure, by_qid) for name, by_qid in values.items()}

@@ -73,8 +73,9 @@ class Recipe(ABC, Generic[M]):
 
     @property
     def depth(self) -> int | None:
-        """The number of documents per query that are learned from; None, the default, for all."""
-        return None
+        """The number of documents per query that are learned from, by `sources`; None, without sources, for all."""
+        sources = getattr(self, "sources", None)
+        return None if sources is None else int(sources.depth)
 
     def bound(self, fitted: Fitted[M]) -> Fitted[M]:
         """Bind what was fitted to the data that it ranks by; by default, it needs none."""
@@ -139,12 +140,16 @@ class MRFRecipe(Recipe):
 
     def learn(self, data: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Learn the model from the extracted features of these queries."""
-        data, provenance = data.select_queries(qids), {}
-        if self.preselection is not None:
-            provenance = {"pool": len(data.specs), "preselect": str(self.preselection)}
-            data = self.preselection.select(data)
-        model = train_on_data(data, self.learner, n_jobs=n_jobs, provenance=provenance)
-        return Fitted.of(model, data.qids)
+        selected, provenance = preselected(data.select_queries(qids), self.preselection)
+        model = train_on_data(selected, self.learner, n_jobs=n_jobs, provenance=provenance)
+        return Fitted.of(model, selected.qids)
+
+
+def preselected(data: RankingData, preselection: MMRPreselection | None) -> tuple[RankingData, dict[str, Any]]:
+    """Narrow the columns, and note by what; all without a preselection."""
+    if preselection is None:
+        return data, {}
+    return preselection.select(data), {"pool": len(data.specs), "preselect": str(preselection)}
 
 
 def train_on_data(
@@ -236,8 +241,7 @@ class FoldMeans(Printed):
     @property
     def means(self) -> FloatArray:
         """The mean over folds of each measure, shape (measures,); folds count alike, whatever their queries."""
-        means: FloatArray = self.values.mean(axis=0)
-        return means
+        return np.asarray(self.values.mean(axis=0))
 
     def _table(self) -> Table:
         parts = enumerate(zip(self.queries, self.values.tolist(), strict=True), 1)

@@ -26,9 +26,9 @@ Groups = Mapping[str, Iterable[Feature]]
 def sources(features: Iterable[Feature], groups: Groups) -> dict[str, frozenset[str]]:
     """List the features of each source by name; of all runs, if there are several; and of all that needs the index."""
     known, names = list(features), dict[str, set[str]]()
-    of_base = {feature.base: name for name, group in groups.items() for feature in group}
+    source_names = {feature.base: name for name, group in groups.items() for feature in group}
     for feature in known:
-        names.setdefault(of_base.get(feature.base, str(feature.base)), set()).add(str(feature))
+        names.setdefault(source_names.get(feature.base, str(feature.base)), set()).add(str(feature))
     # The sources may overlap: a run is one by itself, and one of all runs.
     runs = [feature for feature in known if isinstance(feature.base, RunScore)]
     if len({feature.base for feature in runs}) > 1:
@@ -36,7 +36,7 @@ def sources(features: Iterable[Feature], groups: Groups) -> dict[str, frozenset[
     if (indexed := {str(feature) for feature in known if feature.base.needs_index}) and len(indexed) < len(known):
         names["the index"] = indexed
     # Without a source that is everything, there would be nothing to learn from.
-    return {name: frozenset(of_source) for name, of_source in names.items() if len(of_source) < len(known)}
+    return {name: frozenset(members) for name, members in names.items() if len(members) < len(known)}
 
 
 def source_gains(folds: Iterable[Fold], objective: Objective, groups: Groups) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def source_gains(folds: Iterable[Fold], objective: Objective, groups: Groups) ->
             scores = objective.evaluate(held_out, linear_scores(held_out, range(len(weights)), weights))
             values.setdefault(name, {}).update(zip(held_out.qids, scores.tolist(), strict=True))
     measure = parse_measure(str(objective))
-    by_source = {name: Scores.single(measure, of_source) for name, of_source in values.items()}
+    by_source = {name: Scores.single(measure, by_qid) for name, by_qid in values.items()}
     if len(by_source) < 3:
         return {}
     return {

@@ -58,7 +58,7 @@ FEEDBACK = ("fb_docs", "fb_terms")
 MANIFOLD_STAGES = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 BLOCK_QUERIES = 500
-"""Queries per block of features, of which only the rows to train on stay in memory."""
+"""Queries per block of features; only the rows to train on stay in memory."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class PreparedSources:
         data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)
         values = np.concatenate([pool.features, data.features], axis=1)
         joined = replace(data, specs=(*pool.specs, *others), features=values)
-        return joined.select_features([joined.specs.index(feature) for feature in features])
+        return joined.select_features(joined.columns_of(map(str, features)))
 
     def _rows(self, tuned: TunedRM3) -> RankingData:
         def rows(first: int) -> RankingData:
@@ -294,7 +294,7 @@ class PreparedSources:
 
 def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], float]:
     """Find the first of the best settings, and its mean, from the measure by setting and query."""
-    means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
+    means = np.array([row[queries].mean() for row in values.reshape(-1, values.shape[-1])])
     return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1]))), float(means.max())
 
 

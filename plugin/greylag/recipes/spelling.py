@@ -252,17 +252,17 @@ def _weighted(
     if options.tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
     # Learners and features share one list of options; a learner would refuse those of features.
-    of_features = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
+    feature_values = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None else candidate_pool(pool)), *features]),
         find_learner(name)(objective, **values),
-        parameters=FeatureParameters(**of_features),
+        parameters=FeatureParameters(**feature_values),
         preselection=options.preselection,
     )
     return TunedMRFRecipe(recipe) if options.tune else recipe
 
 
-def _of_features(name: str, summary: str) -> ModelKind:
+def _feature_model(name: str, summary: str) -> ModelKind:
     """Make a model of the features themselves, by a registered learner."""
     options, recipe = partial(_weighted_options, name), partial(_weighted, name)
     return ModelKind(lambda: summary, options, recipe, pool="full", own=False)
@@ -289,7 +289,7 @@ def _diversifier(name: str) -> ModelKind:
     return ModelKind(lambda: cleandoc(find().__doc__).partition("\n")[0].rstrip("."), options, make, diversifies=True)
 
 
-def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> ModelKind:
+def _source_model(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> ModelKind:
     """Make a model of the features that are tuned, with the options of a class."""
 
     def make(objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...], pool: Pool) -> Recipe:
@@ -304,7 +304,7 @@ def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *with
     return ModelKind(lambda: summary, options, make, pool="sd", union=True, **more)
 
 
-def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> ModelKind:
+def _tuned_model(summary: str, model: BaselineRecipe | RM3Recipe) -> ModelKind:
     """Describe a model whose options are the values to try for the parameters that it tunes."""
     known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
     grid = {
@@ -329,7 +329,7 @@ _QUERIES, _PRESELECTION = (
 _SOURCES = parameters(FeatureSources, "pool")
 _DIVERSITY = {**parameters(DiversityRecipe, "document_features", "picks"), "titles": _OPTIONS["titles"]}
 _RANKERS: Mapping[str, ModelKind] = {
-    "automatic": _from_sources(
+    "automatic": _source_model(
         AutomaticRecipe,
         lambda objective, sources, **options: AutomaticRecipe(objective, sources=sources, **options),
         "the best of baselines and learned models, or an average",
@@ -338,16 +338,16 @@ _RANKERS: Mapping[str, ModelKind] = {
         baselines=tuple(f"tuned {system}" for system in BASELINE_SYSTEMS),
         proposes_measure=True,
     ),
-    "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
-    "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
-    "coordinate-ascent": _of_features("coordinate-ascent", "all features, weighted by coordinate ascent"),
-    "bm25": _tuned("BM25", BaselineRecipe(BASELINES["bm25"])),
-    "ql": _tuned("query likelihood", BaselineRecipe(BASELINES["ql"])),
-    "sdm": _tuned("the sequential dependence model", BaselineRecipe(BASELINES["sdm"])),
-    "mrf-lm": _tuned("the full dependence model", BaselineRecipe(BASELINES["mrf-lm"])),
-    "mrf-bm25": _tuned("full dependence by BM25", BaselineRecipe(BASELINES["mrf-bm25"])),
-    "rm3": _tuned("RM3 after BM25", RM3Recipe()),
-    "lambdamart": _from_sources(
+    "mrf": _feature_model("mrf", "features of term dependence, added one by one, each with its best weight"),
+    "listwise": _feature_model("listwise", "all features, weighted by listwise regression"),
+    "coordinate-ascent": _feature_model("coordinate-ascent", "all features, weighted by coordinate ascent"),
+    "bm25": _tuned_model("BM25", BaselineRecipe(BASELINES["bm25"])),
+    "ql": _tuned_model("query likelihood", BaselineRecipe(BASELINES["ql"])),
+    "sdm": _tuned_model("the sequential dependence model", BaselineRecipe(BASELINES["sdm"])),
+    "mrf-lm": _tuned_model("the full dependence model", BaselineRecipe(BASELINES["mrf-lm"])),
+    "mrf-bm25": _tuned_model("full dependence by BM25", BaselineRecipe(BASELINES["mrf-bm25"])),
+    "rm3": _tuned_model("RM3 after BM25", RM3Recipe()),
+    "lambdamart": _source_model(
         LambdaMART,
         lambda objective, sources, **options: LambdaMARTRecipe(LambdaMART(objective, **options), sources=sources),
         "trees of tuned RM3, MRF and manifold ranking, by LightGBM",
@@ -356,7 +356,7 @@ _RANKERS: Mapping[str, ModelKind] = {
 MODEL_KINDS: Mapping[str, ModelKind] = {
     **_RANKERS,
     **{
-        name: _of_features(name, f"all features, weighted by {entry.value}")
+        name: _feature_model(name, f"all features, weighted by {entry.value}")
         for name, entry in registered("learner").items()
         if name not in _RANKERS
     },

@@ -275,14 +275,14 @@ def train(
     prepared = recipe.prepare(first, judgements, index, n_jobs=n_jobs)
     # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
     judged = {qid: dict(judgements[qid]) for qid in judgements if qid in ranked or qid not in given}
-    held_out, scores, of_baselines, by_fold = None, dict[str, Scores](), dict[str, Run](), None
+    held_out, scores, baseline_runs, by_fold = None, dict[str, Scores](), dict[str, Run](), None
     if folds is not None:
         held_out = cross_validate(
             recipe, first, judgements, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
-        runs = {**({FIRST: first} if recipe.has_first_stage else {}), HELD_OUT: held_out.run, **of_baselines}
+        baseline_runs = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
+        runs = {**({FIRST: first} if recipe.has_first_stage else {}), HELD_OUT: held_out.run, **baseline_runs}
         if (unjudged := recipe.unjudged(index)) is not None:
             stages = [ModelRanker(unjudged, index, transfer=True)] * len(held_out.folds)
             runs[UNJUDGED] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=UNJUDGED)
@@ -299,7 +299,7 @@ def train(
             fitted = fitted.noted({"held_out": {"folds": len(held_out.folds), **scores[HELD_OUT].by_measure}})
         fitted = replace(fitted, model=replace(cast(Any, fitted.model), query_form=form))
     depth = recipe.depth if any(len(ranking) > (recipe.depth or len(ranking)) for ranking in first.rankings) else None
-    return TrainingResult(fitted, held_out, scores, of_baselines, depth, by_fold)
+    return TrainingResult(fitted, held_out, scores, baseline_runs, depth, by_fold)
 
 
 def train_on_letor(
@@ -349,8 +349,8 @@ def train_on_letor(
     for part in parts:
         training = read_features(part / "train.txt")
         validation = None if lacking else read_features(part / "vali.txt")
-        of_fold = recipe(training, validation=validation)
-        fitted = of_fold.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
+        fold_recipe = recipe(training, validation=validation)
+        fitted = fold_recipe.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
         every.append(whole.bound(fitted))
         if progress is not None:
             progress(f"{part.name}: {fitted}")
@@ -358,7 +358,7 @@ def train_on_letor(
     run = rerank_by_fold([whole.stage(fitted, None) for fitted in every], folds, first, n_jobs=n_jobs, tag=tag)
     held_out = CrossValidation(run, tuple(every), folds)
     runs = {HELD_OUT: run, **held_out_baselines(held_out, first, None)}
-    scores = {name: score_documents(one, grades, [str(whole.measure)]) for name, one in runs.items()}
+    scores = {name: score_documents(ranked, grades, [str(whole.measure)]) for name, ranked in runs.items()}
     fitted = whole.fit(first, grades, None, n_jobs=n_jobs)
     fitted = fitted.noted({"held_out": {"folds": len(every), **scores[HELD_OUT].by_measure}})
     by_fold = held_out.by_fold(grades, [whole.measure, *FOLD_MEASURES])

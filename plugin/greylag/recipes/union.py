@@ -45,7 +45,7 @@ def named_runs(
     given = [run if isinstance(run, RunFile) else as_run(run) for run in runs]
     # Rows of tables are named after runs, methods and the learned fusion, so that all of these differ.
     taken, possible = {*FUSIONS, LEARNED}, labels or [[run.tag for run in given]]
-    names = next((of for of in possible if len(taken.union(of)) == len(taken) + len(of)), possible[-1])
+    names = next((some for some in possible if len(taken.union(some)) == len(taken) + len(some)), possible[-1])
     if len(given) < 2:
         raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -63,7 +63,7 @@ def union_data(runs: Mapping[str, Run | RunFile], judged: Judgements, rel: int) 
     for rankings in JoinedRuns(tuple(runs.values())).rankings:
         if (judgements := judged.get(rankings[0].qid)) is None:
             continue
-        topic = _of_topic(rankings, judgements, names, features)
+        topic = _topic_data(rankings, judgements, names, features)
         if not (rel <= topic.grades).any():
             continue
         number += 1
@@ -81,7 +81,7 @@ def union_data(runs: Mapping[str, Run | RunFile], judged: Judgements, rel: int) 
     return concatenated(topics)
 
 
-def _of_topic(
+def _topic_data(
     rankings: Sequence[Ranking], judgements: Mapping[str, int], names: Sequence[str], features: tuple[FusedRuns, ...]
 ) -> RankingData:
     """Make the columns of a topic's documents that some run has at `DEPTH` or above."""
@@ -143,7 +143,7 @@ class FusionWeights:
             **{name: FusedRuns("rrf", (name,)) for name in names},  # as it would rank: others' documents follow its own
             **{method: FusedRuns(method, names) for method in FUSIONS},
         }
-        candidates = {System(name): Candidate(System(name), (str(one),), (1.0,)) for name, one in fixed.items()}
+        candidates = {System(name): Candidate(System(name), (str(feature),), (1.0,)) for name, feature in fixed.items()}
         chosen, choice, alone = System(LEARNED), None, [*candidates]
         candidates[chosen] = Candidate(chosen, tuple(map(str, run_columns(names))), learner=learner)
         if len(data.qids) >= MIN_TOPICS_TO_CHOOSE:

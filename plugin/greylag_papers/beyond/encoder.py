@@ -50,7 +50,7 @@ METHODS = {
     SUM: ("combsum", (GENERAL, ENCODER)),
     WITHOUT_BM25: ("combsum", (RERANKED, ENCODER)),
 }
-"""The fusions: method and runs, of which the first breaks ties."""
+"""The fusions: method and runs; the first run breaks ties."""
 COSINES = f"{BM25} + all cosines"
 """Hybrid search's candidates by the scores of BM25 and the cosines of all, each scaled to [0, 1]."""
 WEIGHTS = {f"{HYBRID} {weight}": weight for weight in (0.22, 0.25, 0.28, 0.31, 0.34)}
@@ -103,8 +103,8 @@ def load_encoder() -> Encode:
 
     def encode(text: str) -> FloatArray:
         ids = np.array([tokenizer.encode(text).ids])
-        given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        mean = session.run(None, given)[0][0].mean(axis=0)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        mean = session.run(None, inputs)[0][0].mean(axis=0)
         return np.asarray(mean / np.linalg.norm(mean), dtype=np.float64)
 
     return encode
@@ -142,10 +142,10 @@ def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Co
     scores: dict[str, dict[str, Scores]] = {label: {} for label in settings.labels}
     for depth in settings.depths:
         labels = [label for label, (_, at) in settings.labels.items() if at == depth]
-        for system, of_system in runs_of(opened, vectors, depth, context.n_jobs).items():
-            found = evaluate(of_system, opened.qrels, settings.measures)
+        for system, run in runs_of(opened, vectors, depth, context.n_jobs).items():
+            every = evaluate(run, opened.qrels, settings.measures)
             for column, label in enumerate(labels):
-                single = replace(found, measures=(found.measures[column],), values=found.values[:, [column]])
+                single = replace(every, measures=(every.measures[column],), values=every.values[:, [column]])
                 scores[label][system] = single
     return Opened(scores, opened.index.fingerprint)
 
@@ -160,16 +160,16 @@ def runs_of(opened: OpenCollection, vectors: ArrayVectors, depth: int, n_jobs: i
         ENCODER: dense,
         RERANKED: ranker.run(dense, n_jobs=n_jobs, tag=RERANKED),
     }
-    runs |= {system: fuse_runs([runs[of] for of in given], method) for system, (method, given) in METHODS.items()}
+    runs |= {system: fuse_runs([runs[name] for name in names], method) for system, (method, names) in METHODS.items()}
     both = [*map(HybridSearch(opened.index, vectors, k=depth).rank, first.rankings)]
 
     def ranked(score: Callable[[HybridScores], FloatArray]) -> Run:
-        return Run(tuple(Ranking.sort(one.query.qid, one.query.text, one.docids, score(one)) for one in both))
+        return Run(tuple(Ranking.sort(hits.query.qid, hits.query.text, hits.docids, score(hits)) for hits in both))
 
     def hybrid_run(weight: float) -> Run:
-        return ranked(lambda one: one.general + weight / SHIPPED * one.weight * one.cosines)
+        return ranked(lambda hits: hits.general + weight / SHIPPED * hits.weight * hits.cosines)
 
-    runs[COSINES] = ranked(lambda one: unit_range(one.bm25) + unit_range(one.cosines))
+    runs[COSINES] = ranked(lambda hits: unit_range(hits.bm25) + unit_range(hits.cosines))
     return runs | {name: hybrid_run(weight) for name, weight in WEIGHTS.items()}
 
 
@@ -185,12 +185,12 @@ def weights_of_others(opened: Mapping[str, Opened], related: Mapping[str, str], 
     """Choose hybrid search's run on the other collections, by the gain over the sum of both runs; and on all."""
     labels = [label for label, (measure, _) in settings.labels.items() if measure == settings.measures[0]]
 
-    def mean(one: Opened, label: str, system: str) -> float:
-        return float(one.scores[label][system].means[0])
+    def mean(collection: Opened, label: str, system: str) -> float:
+        return float(collection.scores[label][system].means[0])
 
     gains = np.array(
         [
-            [[mean(one, label, name) - mean(one, label, SUM) for one in opened.values()] for label in labels]
+            [[mean(part, label, name) - mean(part, label, SUM) for part in opened.values()] for label in labels]
             for name in WEIGHTS
         ]
     )
@@ -204,22 +204,22 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     """Score all systems on all collections, and compare hybrid search with the others."""
     related = related_names(settings.collections)
     chosen = weights_of_others(opened, related, settings)
-    rows = {f"weight of {HYBRID}": {name: WEIGHTS[of_hybrid] for name, of_hybrid in chosen.items()}}
+    rows = {f"weight of {HYBRID}": {name: WEIGHTS[run] for name, run in chosen.items()}}
     sections, results = [Section("Beside an encoder", _TEXTS["encoder: collections"])], {}
     for label in settings.labels:
         scores: dict[str, dict[str, Scores]] = {
             name: {
-                **{system: own for system, own in one.scores[label].items() if system not in WEIGHTS},
-                HYBRID: one.scores[label][chosen[name]],
+                **{system: own for system, own in part.scores[label].items() if system not in WEIGHTS},
+                HYBRID: part.scores[label][chosen[name]],
             }
-            for name, one in opened.items()
+            for name, part in opened.items()
         }
         means = means_of(scores)
         rows.update({f"{name}, {label}": row for name, row in means.items()})
         for other in (SUM, USUAL):
             for name, own in scores.items():
-                (found,) = compare_scores({other: own[other], HYBRID: own[HYBRID]}, other).comparisons
-                rows[f"{name}, {label}, {HYBRID} less {other}"] = difference(found)
+                (comparison,) = compare_scores({other: own[other], HYBRID: own[HYBRID]}, other).comparisons
+                rows[f"{name}, {label}, {HYBRID} less {other}"] = difference(comparison)
         systems = [*next(iter(means.values()))]
         rows[f"all, {label}"] = {system: float(np.mean([row[system] for row in means.values()])) for system in systems}
         for system, other in (*((HYBRID, other) for other in systems if other != HYBRID), *_COMPARED):
@@ -235,7 +235,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         results={"scores": results},
         title="Without judgements, beside an encoder",
         sections=sections,
-        provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
+        provenance={"fingerprints": {name: part.fingerprint for name, part in opened.items()}},
     )
 
 

@@ -77,24 +77,24 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     measure = parse_measure(settings.measure)
     by_size: dict[int, dict[str, dict[str, Scores]]] = {}
     chosen: list[tuple[str | int, ...]] = []
-    for name, one in opened.items():
-        context.progress(f"{name}: {len(one.training)} topics")
-        parts = splits(one.training, one.test, settings.folds, settings.seed)
-        learned = learn_points(parts, settings.sizes, one.learn, context)
+    for name, collection in opened.items():
+        context.progress(f"{name}: {len(collection.training)} topics")
+        parts = splits(collection.training, collection.test, settings.folds, settings.seed)
+        learned = learn_points(parts, settings.sizes, collection.learn, context)
         for size in settings.sizes:
             point = learned[min(size, max(learned))]
-            scores = pooled(measure, parts, [{system: found.values[system] for system in SYSTEMS} for found in point])
+            scores = pooled(measure, parts, [{system: fold.values[system] for system in SYSTEMS} for fold in point])
             by_size.setdefault(size, {})[name] = scores
-            chosen += [(name, size, found.chosen) for found in point]
+            chosen += [(name, size, fold.chosen) for fold in point]
     rows: dict[str, dict[str, float]] = {}
     sections = [Section("Few topics", _TEXTS["few_topics: collections"])]
     for size, compared in by_size.items():
         means = means_of(compared)
         tests = {name: compare_scores(own, GENERAL) for name, own in compared.items()}
         for name, row in means.items():
-            found = next(c for c in tests[name].comparisons if c.run == AUTOMATIC)
+            comparison = next(c for c in tests[name].comparisons if c.run == AUTOMATIC)
             rows[f"{name}, {size} topics"] = row
-            rows[f"{name}, {size} topics, {AUTOMATIC} less {GENERAL}"] = difference(found)
+            rows[f"{name}, {size} topics, {AUTOMATIC} less {GENERAL}"] = difference(comparison)
         for other in SYSTEMS[1:]:
             gains = {name: row[AUTOMATIC] - row[other] for name, row in means.items()}
             rows[f"all, {size} topics, {AUTOMATIC} less {other}"] = over_collections(gains, related)
@@ -108,11 +108,11 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
             "scores": {
                 str(size): {name: to_dict(own) for name, own in compared.items()} for size, compared in by_size.items()
             },
-            "chosen": [found for *_, found in chosen],
+            "chosen": [choice for *_, choice in chosen],
         },
         title="Whether to judge: few topics beside the general model",
         sections=[*sections, Section("Choices", "", [choices])],
-        provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
+        provenance={"fingerprints": {name: collection.fingerprint for name, collection in opened.items()}},
     )
 
 

@@ -113,12 +113,12 @@ class Settings(Experiment):
 
 
 def spaced(items: Sequence[str], most: int) -> list[str]:
-    """Select at most so many of the items, at equal distances."""
+    """Select at most `most` of the items, at equal distances."""
     return [items[place] for place in np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)]
 
 
 class PartSettings(CollectionSettings):
-    """A collection of which only the topics that are used are searched for."""
+    """A collection that is searched for the topics that are used alone."""
 
     subtopics: bool = False
     related: str = ""
@@ -126,12 +126,12 @@ class PartSettings(CollectionSettings):
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """As many judged topics as are used, at equal distances in the file, and their judgements."""
-        topics, qrels = self.of_subtopics() if self.subtopics else self.judged(self.topics, self.qrels)
+        topics, qrels = self.subtopics_as_topics() if self.subtopics else self.judged(self.topics, self.qrels)
         kept = spaced(judged_topics(topics, qrels), self.most_topics)
         return {qid: topics[qid] for qid in kept}, {qid: qrels[qid] for qid in kept}, tuple(kept)
 
-    def of_subtopics(self) -> tuple[dict[str, str], Qrels]:
-        """Each subtopic as a topic ``QID.SUBTOPIC``."""
+    def subtopics_as_topics(self) -> tuple[dict[str, str], Qrels]:
+        """Read each subtopic as a topic ``QID.SUBTOPIC``."""
         path, topics = self.path(self.topics), {}
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             fields = line.split("\t")
@@ -173,9 +173,7 @@ class Opened:
     def parts(self, features: Sequence[Feature]) -> list[RankingData]:
         """What is learned from, with these features alone."""
         return [
-            rows.data.select_features([rows.data.specs.index(feature) for feature in features]).select_queries(
-                rows.learned
-            )
+            rows.data.select_features(rows.data.columns_of(map(str, features))).select_queries(rows.learned)
             for rows in self.rows.values()
         ]
 
@@ -205,7 +203,9 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
             for parameters in baselines.parameter_grid(baselines.GRID, baselines.BM25.tuned, FeatureParameters())
         ]
         names = tuple(f"BM25 {place}" for place in range(len(grid)))
-        return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])), learned)
+        return Rows(
+            data, replace(grid[0], specs=names, features=np.hstack([setting.features for setting in grid])), learned
+        )
 
     judged, longest = judged_topics(opened.first, opened.qrels), max(map(len, opened.first.rankings), default=0)
     by_depth = {}
@@ -221,7 +221,7 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
     """The features of each model."""
     features = parse_features(settings.features)
-    return {GENERAL: features, POSITIONS: tuple(one for one in features if not str(one).startswith("written:"))}
+    return {GENERAL: features, POSITIONS: tuple(f for f in features if not str(f).startswith("written:"))}
 
 
 def related_names(collections: Mapping[str, Part]) -> dict[str, str]:
@@ -248,8 +248,8 @@ def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings)
         values = {system: objective.evaluate(data, scores) for system, scores in systems.items()}
         values[TUNED] = tuned_bm25(rows.tuned, objective, settings)
         by_measure[name] = {
-            system: Scores.single(measure, dict(zip(data.qids, of_system.tolist(), strict=True)))
-            for system, of_system in values.items()
+            system: Scores.single(measure, dict(zip(data.qids, by_query.tolist(), strict=True)))
+            for system, by_query in values.items()
         }
     return by_measure
 
@@ -302,7 +302,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         scores=figures,
         results={
             "scores": {
-                label: {name: to_dict(of_one) for name, of_one in scores.items()} for label, scores in compared.items()
+                label: {name: to_dict(own) for name, own in scores.items()} for label, scores in compared.items()
             },
             "weights": {
                 model: {name: weights.tolist() for name, weights in own.items()} for model, own in learned.items()
@@ -349,19 +349,19 @@ def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str,
     """Means by collection, their differences from BM25, and differences over collections."""
     means = means_of(scores)
     rows = {f"{name}, {label}": row for name, row in means.items()}
-    for name, of_one in scores.items():
-        found = next(c for c in compare_scores(of_one, FIRST).comparisons if c.run == GENERAL)
-        rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = difference(found)
+    for name, by_system in scores.items():
+        comparison = next(c for c in compare_scores(by_system, FIRST).comparisons if c.run == GENERAL)
+        rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = difference(comparison)
     for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
         gains = {name: row[GENERAL] - row[other] for name, row in means.items()}
         rows[f"all, {label}, {GENERAL} less {other}"] = over_collections(gains, related)
     return rows
 
 
-def difference(found: Comparison) -> dict[str, float]:
+def difference(comparison: Comparison) -> dict[str, float]:
     """The figures of a comparison within a collection, not corrected for others."""
-    ends = dict(zip(("low", "high"), found.interval or (), strict=False))
-    return {"difference": found.difference, **ends, "p": found.p}
+    ends = dict(zip(("low", "high"), comparison.interval or (), strict=False))
+    return {"difference": comparison.difference, **ends, "p": comparison.p}
 
 
 def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> dict[str, float]:
@@ -369,7 +369,7 @@ def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> 
     by_group: dict[str, list[float]] = {}
     for name, gain in gains.items():
         by_group.setdefault(related[name], []).append(gain)
-    groups = [np.mean(of_one) for of_one in by_group.values()]
+    groups = [np.mean(members) for members in by_group.values()]
     n, mean = len(groups), float(np.mean(groups))
     half = float(student.ppf(0.975, n - 1) * np.std(groups, ddof=1) / np.sqrt(n))
     above = float(sum(gain > 0 for gain in gains.values()))
@@ -378,14 +378,12 @@ def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> 
 
 def means_of(scores: Compared) -> dict[str, dict[str, float]]:
     """Means by collection and system."""
-    return {
-        name: {system: float(value.means[0]) for system, value in of_one.items()} for name, of_one in scores.items()
-    }
+    return {name: {system: float(value.means[0]) for system, value in own.items()} for name, own in scores.items()}
 
 
 def _section(label: str, scores: Compared, rows: Mapping[str, Mapping[str, float]]) -> Section:
     """Means, tests, and differences from BM25, with 95 % intervals."""
-    gained, tests = f", {label}, {GENERAL} less {FIRST}", [compare_scores(of_one, FIRST) for of_one in scores.values()]
+    gained, tests = f", {label}, {GENERAL} less {FIRST}", [compare_scores(own, FIRST) for own in scores.values()]
     gains = {name.removesuffix(gained): row for name, row in rows.items() if name.endswith(gained)}
     tables = [
         means_table(f"{label}: {GENERAL} less {FIRST}, with 95 % intervals", gains),

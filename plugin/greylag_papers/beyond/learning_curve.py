@@ -41,7 +41,7 @@ def learn_points(
     learn: Callable[[Sequence[str], Sequence[str]], Learned],
     context: Context,
 ) -> dict[int, list[Learned]]:
-    """For each size, what `learn` makes of so many training topics, and the test topics, of each split.
+    """For each size, what `learn` makes of `size` training topics, and the test topics, of each split.
 
     A size above the number of topics that there are stands for all of them.
     """
@@ -50,9 +50,9 @@ def learn_points(
     items = [(test, order[:size]) for size in wanted for test, order in parts]
     work = parallel_map(lambda item: learn(item[1], item[0]), items, what="points", n_jobs=context.n_jobs, coarse=True)
     points: dict[int, list[Learned]] = {size: [] for size in wanted}
-    for (_, training), found in zip(items, work, strict=True):
-        points[len(training)].append(found)
-        context.progress(f"{len(training)} topics: {found.chosen}")
+    for (_, training), learned in zip(items, work, strict=True):
+        points[len(training)].append(learned)
+        context.progress(f"{len(training)} topics: {learned.chosen}")
     return points
 
 
@@ -62,6 +62,8 @@ def pooled(
     """The scores of each system over the test topics of all splits; `values` has those of each split."""
     qids = [qid for test, _ in parts for qid in test]
     return {
-        system: Scores.single(measure, dict(zip(qids, (v for of in values for v in of[system]), strict=True)))
+        system: Scores.single(
+            measure, dict(zip(qids, (value for split in values for value in split[system]), strict=True))
+        )
         for system in values[0]
     }

@@ -246,9 +246,9 @@ def fitted(
     data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int | None
 ) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
-    useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
+    useful, _ = useful_features(rows.select_features(rows.columns_of(features)))
     selection = learner.fit(useful, n_jobs=n_jobs)
-    columns = [data.names.index(useful.names[column]) for column in selection.columns]
+    columns = data.columns_of(useful.names[column] for column in selection.columns)
     return linear_scores(data, columns, np.array(selection.weights))
 
 
@@ -257,11 +257,11 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     parts = splits(opened.training, opened.test, settings.folds, settings.seed)
     learned = learn_points(parts, settings.sizes, opened.learn, context)
     measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
-    every_score = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
-    scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in every_score.items()}
+    every_score = {size: pooled(measure, parts, [fold.values for fold in point]) for size, point in learned.items()}
+    scores = {size: {name: own[name] for name in SYSTEMS if name in own} for size, own in every_score.items()}
     names = list(next(iter(scores.values())))
-    every = [(size, found) for size, point in learned.items() for found in point]
-    chosen: list[tuple[Any, ...]] = [(size, found.chosen) for size, found in every]
+    every = [(size, fold) for size, point in learned.items() for fold in point]
+    chosen: list[tuple[Any, ...]] = [(size, fold.chosen) for size, fold in every]
     base = opened.baseline if opened.baseline in names else GREEDY
     rows = point_rows(scores, base)
     choices = Table("What the automatic choice was, on the training topics alone", ("topics", "chosen"), chosen)
@@ -276,7 +276,7 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         scores=rows,
         results={
             "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
-            "chosen": [found.chosen for _, found in every],
+            "chosen": [fold.chosen for _, fold in every],
         },
         tables=[means, *against, choices],
         title=f"Which ranker, and how many topics: {settings.name}",
@@ -304,13 +304,13 @@ def curve_figure(caption: str, collections: Mapping[str, Mapping[int, Mapping[st
 
 def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[int, Significance]:
     """For each number of topics, all systems less the baseline; `BEST` is the best one but the automatic choice."""
-    found = {}
+    tests = {}
     for size, by_system in scores.items():
         best = max((name for name in by_system if name != AUTOMATIC), key=lambda name: by_system[name].means[0])
         other = best if baseline == BEST else baseline
         named = {name if name == other else f"{name}, {size} topics": values for name, values in by_system.items()}
-        found[size] = compare_scores(named, other)
-    return found
+        tests[size] = compare_scores(named, other)
+    return tests
 
 
 def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[str, dict[str, float]]:
@@ -320,8 +320,8 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
     for size, by_system in scores.items():
         rows[f"{size} topics"] = {name: float(values.means[0]) for name, values in by_system.items()}
         for name, by_size in tests.items():
-            one = next(c for c in by_size[size].comparisons if c.run.startswith(AUTOMATIC))
-            rows[f"{size} topics, {AUTOMATIC} less {name}"] = {**difference(one), "p": one.corrected_p}
+            comparison = next(c for c in by_size[size].comparisons if c.run.startswith(AUTOMATIC))
+            rows[f"{size} topics, {AUTOMATIC} less {name}"] = {**difference(comparison), "p": comparison.corrected_p}
     return rows
 
 

@@ -117,8 +117,7 @@ class Accuracies:
 def _last_highest(values: FloatArray, axis: int) -> IntArray:
     """Index of the highest value along an axis; the last one of equals."""
     # Lambda ascends: of equal values, the one nearest to the order of information gain.
-    last: IntArray = values.shape[axis] - 1 - np.flip(np.round(values, DECIMALS), axis).argmax(axis)
-    return last
+    return np.asarray(values.shape[axis] - 1 - np.flip(np.round(values, DECIMALS), axis).argmax(axis))
 
 
 @dataclass(frozen=True)

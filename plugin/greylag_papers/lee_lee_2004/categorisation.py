@@ -40,7 +40,7 @@ class Settings(TextSettings):
     preselect: Positive = 1000
     """MMR and Koller & Sahami's method choose among the top `preselect` words by information gain."""
     relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
-    """Values of MMR's lambda, of which one is chosen for each learner and size."""
+    """Values of MMR's lambda; one is chosen for each learner and size."""
     conditioning_size: Annotated[int, Field(ge=0, le=10)] = 2
     """Size K of Koller & Sahami's Markov blankets."""
     splits: Positive | Literal["given"] = 10

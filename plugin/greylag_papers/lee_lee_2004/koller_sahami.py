@@ -76,9 +76,9 @@ def pairwise_cross_entropy(words: csc_array, classes: IntArray) -> FloatArray:
     both: IntArray = np.zeros((), dtype=np.int64)
     within: FloatArray = np.zeros(())
     for c, size in enumerate(np.bincount(classes)):
-        of_class = words[classes == c]
+        class_words = words[classes == c]
         # One class at a time: P x P for all classes at once may not fit in memory.
-        pair = (of_class.T @ of_class).toarray()
+        pair = (class_words.T @ class_words).toarray()
         both = both + pair
         within = within + _n_log_n_of_pair(pair, size)
     uncertainty = _n_log_n_of_pair(both, len(classes)) - within

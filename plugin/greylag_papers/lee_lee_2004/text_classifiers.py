@@ -41,8 +41,7 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return predicted labels, shape (N,)."""
         highest = self._values(self._counts(X)).argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[highest]
-        return predicted
+        return np.asarray(self.classes_[highest])
 
     def _counts(self, X: ArrayLike) -> csr_array:
         check_is_fitted(self)
@@ -89,8 +88,7 @@ class Rocchio(WordCountClassifier):
         self.prototypes_ = normalize(np.maximum(prototypes, 0.0))
 
     def _values(self, counts: csr_array) -> FloatArray:
-        values: FloatArray = self._unit_vectors(counts) @ self.prototypes_.T
-        return values
+        return np.asarray(self._unit_vectors(counts) @ self.prototypes_.T)
 
     def _unit_vectors(self, counts: csr_array) -> csr_array:
         return normalize(counts @ diags_array(self.idf_))
@@ -110,8 +108,7 @@ class RainbowTFIDF(WordCountClassifier):
         self.prototypes_ = normalize((members @ self._weights(counts)).toarray())
 
     def _values(self, counts: csr_array) -> FloatArray:
-        values: FloatArray = normalize(self._weights(counts)) @ self.prototypes_.T
-        return values
+        return np.asarray(normalize(self._weights(counts)) @ self.prototypes_.T)
 
     def _weights(self, counts: csr_array) -> csr_array:
         return counts.log1p() @ diags_array(self.idf_)
@@ -172,8 +169,7 @@ class PrInd(WordCountClassifier):
         self.weights_ = normalize(in_class / overall * gain, "l1")
 
     def _values(self, counts: csr_array) -> FloatArray:
-        values: FloatArray = counts @ self.weights_.T
-        return values
+        return np.asarray(counts @ self.weights_.T)
 
 
 # newton-cg converges some 40 times faster on all words than the default, lbfgs.

@@ -274,11 +274,11 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         key = replace(learner, max_features=options.max_features), training.names
         path = paths[key] if key in paths else paths.setdefault(key, key[0].fit(training, n_jobs=n_jobs))
         selections[system] = training, learner, path.head(learner.max_features)
-        on_test = after_each_round(path, _named(held, training.names), experiment.measure)
+        on_test = after_each_round(path, held.select_features(held.columns_of(training.names)), experiment.measure)
         curves[system] = Curve(path.training_scores, on_test, held_out)
 
     expansion = {str(feature) for feature in EXPANSION}
-    textual = _named(useful, [name for name in useful.names if name not in expansion])
+    textual = useful.select_features(useful.columns_of(name for name in useful.names if name not in expansion))
     rule = GreedySelection(experiment.measure, max_features=min(FIVE, options.max_features))
     for system, learner in ((SELECTED, rule), (RETRAINED, replace(rule, retrain=True))):
         select(system, textual, learner, ())
@@ -300,8 +300,3 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         for system, (training, learner, selection) in selections.items()
     }
     return Learned(models, curves, by_query, tuple(set_aside))
-
-
-def _named(data: RankingData, names: Sequence[str]) -> RankingData:
-    """Return the data with the features of these names."""
-    return data.select_features([data.names.index(name) for name in names])

@@ -167,7 +167,6 @@ def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
 
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
-    # A selection that stops early ranks on with what it has: its last round stands for those that follow.
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
     training = np.mean([np.array(curve.training)[numbers] for curve, numbers in zip(curves, last, strict=True)], axis=0)
     test = np.concatenate([curve.test[numbers] for curve, numbers in zip(curves, last, strict=True)], axis=1)

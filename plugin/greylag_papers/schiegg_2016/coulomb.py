@@ -91,8 +91,8 @@ class Coulomb:
           changes by more than 0.01, and no member is further from being optimal around T_m than 0.01 of the mean length
           of the weights.
         - "subgradient": the paper's steps, one in each epoch, or n for "stochastic", with new draws at each step. The
-          result is the mean over the second half of the steps. They always run for `epochs`, of which hundreds may be
-          needed, and never report convergence.
+          result is the mean over the second half of the steps. They always run for `epochs`, which may have to be
+          hundreds, and never report convergence.
     epochs : int >= 1, default 100
         Maximum number of passes over the examples.
     epsilon : float > 0, default 1e-3

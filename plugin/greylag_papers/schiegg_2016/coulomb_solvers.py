@@ -314,7 +314,7 @@ def _bounded_step(
 ) -> tuple[FloatArray, float, float]:
     """Return the optimum of the first bound that holds, its distance from stationarity, and a rho for the next step.
 
-    Members without examples stay on their spheres. The optimum is around T(v) - rho (w - v), of which the distance is
+    Members without examples stay on their spheres. The optimum is around T(v) - rho (w - v), and its distance is
     that from T(w). The next rho is that at which the bound would have been equal, but at least a quarter of the last.
     """
     learning, energy, targets = often > 0, problem.energy(weights), problem.targets(weights)

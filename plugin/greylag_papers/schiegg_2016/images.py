@@ -137,7 +137,6 @@ def named_examples(prefix: str, images: Sequence[LabelledImage]) -> list[tuple[s
 
 def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int) -> list[Task]:
     """Make a task per image: train on it, validate on the `n_validation` images after it, and test on the rest."""
-    # The first image follows the last. Images are named as by `named_examples`.
     held_out = 1 + n_validation
     if len(images) <= held_out:
         raise ParameterError(

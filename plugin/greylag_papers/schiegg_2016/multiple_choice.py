@@ -26,8 +26,7 @@ import numpy as np
 
 from greylag.base import FloatArray, IntArray
 from greylag.learning import CuttingPlane, TrainingSet
-from greylag_papers.schiegg_2016.electrostatics import directions, lengths
-from greylag_papers.schiegg_2016.ensemble import Ensemble
+from greylag_papers.schiegg_2016.ensemble import Ensemble, perturbations
 
 _log = logging.getLogger("greylag")
 
@@ -64,8 +63,7 @@ class MultipleChoice:
         model, examples = training.model, training.examples
         rng, weights = np.random.default_rng(self.seed), np.tile(optimum, (self.M, 1))
         if self.start == "perturbed":
-            reach = 0.1 * (float(lengths(optimum)) or 1.0)
-            weights = training.project(weights + reach * directions(rng.standard_normal(weights.shape)))
+            weights = training.project(weights + perturbations(optimum, self.M, rng))
         outputs = [[model.infer(x, member) for x, _ in examples] for member in weights]
         if self.start == "perturbed":
             assigned = _choices(training, weights, outputs, self.epsilon)

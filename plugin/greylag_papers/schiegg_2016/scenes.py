@@ -83,7 +83,7 @@ class Scenes:
     test: Sequence[Example]
 
     @property
-    def scored(self) -> dict[str, Sequence[Example]]:
+    def judged(self) -> dict[str, Sequence[Example]]:
         """The sets that Jaccard indices are of."""
         return {"validation": self.validation, "test": self.test}
 
@@ -153,7 +153,7 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     def indices(predict: Callable[[FloatArray], IntArray]) -> dict[str, FloatArray]:
         return {
             name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in examples], n_labels)
-            for name, examples in scenes.scored.items()
+            for name, examples in scenes.judged.items()
         }
 
     indices_of = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
@@ -178,10 +178,10 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
     for number, scenes in enumerate(draws, 1):
         model = PottsModel(K, inverse_frequencies([truth for _, truth in scenes.training], K))
         task = scenes.task(number)
-        of_draw = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
-        matches += matched_trials(model, [task], of_draw, COULOMB, n_jobs=context.n_jobs).trials
-        trials += of_draw.trials
-        by_draw.append(unary_baselines(scenes, K, settings.svm_costs) | ensemble_indices(model, of_draw, scenes))
+        draw_table = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
+        matches += matched_trials(model, [task], draw_table, COULOMB, n_jobs=context.n_jobs).trials
+        trials += draw_table.trials
+        by_draw.append(unary_baselines(scenes, K, settings.svm_costs) | ensemble_indices(model, draw_table, scenes))
         context.progress(f"draw {number} of {len(draws)}")
     table, matched = TrialTable(tuple(trials)), TrialTable(tuple(matches))
     random = [*dict.fromkeys(trial.method for trial in matches)]
@@ -196,7 +196,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         | (table.scores(method) if method in METHODS else {})
         for method in indices
     }
-    # Tests are over draws, of which a single one tells nothing.
+    # Tests are over draws: a single draw tells nothing.
     if len(draws) > 1:
         ensembles = ("mcl", "divmcl", *COULOMB)
         for pairs in (
@@ -242,7 +242,7 @@ def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> di
         weights = cast(FloatArray, trial.weights)
         indices[method] = {
             name: jaccard(best_predictions(model, weights, examples), model.n_labels)
-            for name, examples in scenes.scored.items()
+            for name, examples in scenes.judged.items()
         }
     return indices
 

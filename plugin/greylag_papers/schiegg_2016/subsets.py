@@ -74,13 +74,11 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
     tested = {query.qid: query for split in opened.splits for query in split.test}
     shuffled = random_trials([*tested.values()], settings.sizes, settings.k)
     model, n_jobs = CoverageModel(settings.k), context.n_jobs
-    tables, parts, found = {}, {}, {}
+    tables, parts, by_training = {}, {}, {}
     for name, wanted in tasks(opened.splits, settings).items():
         context.progress(f"{len(wanted)} ensembles per candidate, each trained on {name}; {len(tested)} test queries")
-        where, table = (
-            f"trained on {name}",
-            TrialTable((*shuffled, *run_trials(model, wanted, settings, n_jobs=n_jobs))),
-        )
+        where = f"trained on {name}"
+        table = TrialTable((*shuffled, *run_trials(model, wanted, settings, n_jobs=n_jobs)))
         matched = report.matched_trials(model, wanted, table, COULOMB, n_jobs=n_jobs)
         tests = report.claims(table, matched, COULOMB, BASELINES, "example")
         parts[name] = [
@@ -88,10 +86,10 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
             means_table(f"Losses at the largest M, {where}", tests),
             report.size_table(table, SHOWN, f"Mean loss of the members by M, {where}", "mean"),
         ]
-        tables[name], found[name] = table, {"tests": tests, **results(table)}
+        tables[name], by_training[name] = table, {"tests": tests, **results(table)}
     return Outcome(
         scores=scores(tables),
-        results=found,
+        results=by_training,
         title=f"Ensembles for subset prediction: {settings.name}",
         sections=[
             Section("Methods", _TEXTS["subsets: methods"]),

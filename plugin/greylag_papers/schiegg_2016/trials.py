@@ -173,7 +173,7 @@ def run_trials(
     by_size = {M: candidates(settings, M) for M in settings.sizes}
     learners = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
     # The structured SVM is trained once for each task and C.
-    costs = dict.fromkeys(learner.C for of_method in learners.values() for learner in of_method)
+    costs = dict.fromkeys(learner.C for method_learners in learners.values() for learner in method_learners)
     pairs = list(product(tasks, costs))
     starts = parallel_map(
         lambda pair: optimum(model, *pair), pairs, what="structured SVMs", n_jobs=n_jobs, prefer="processes"
@@ -182,8 +182,8 @@ def run_trials(
     # All ensembles of a task and C start from one optimum, so that methods differ by what they do after it.
     work = [
         (task, method, M, learner, optima[task, learner.C])
-        for (method, M), of_method in learners.items()
-        for learner in of_method
+        for (method, M), method_learners in learners.items()
+        for learner in method_learners
         for task in tasks
     ]
     trials = parallel_map(

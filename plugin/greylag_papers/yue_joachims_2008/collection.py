@@ -55,7 +55,7 @@ class Settings(CandidateSettings):
     n_validation: Positive = 4
     """Number of queries to choose C on."""
     n_splits: Positive | None = None
-    """Number of splits, each of which tests a block of queries; see `rotations`."""
+    """Number of splits; each tests a block of queries, see `rotations`."""
     n_orders: Positive = 1
     """Orders of the queries, each with splits of its own: the given one, and random ones. More than one show how far
     the comparisons on the relevant candidates depend on the splits."""
@@ -149,7 +149,7 @@ def ranges(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the range of the difference and of p over orders of the queries, if there is more than one order."""
     values = {"difference": [row["mean"] - row["against"] for row in rows], "p": [row["p"] for row in rows]}
     ends = {"least": min, "most": max} if len(rows) > 1 else {}
-    return {f"{end} {name}": extreme(of_rows) for name, of_rows in values.items() for end, extreme in ends.items()}
+    return {f"{end} {name}": extreme(numbers) for name, numbers in values.items() for end, extreme in ends.items()}
 
 
 def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
@@ -160,9 +160,9 @@ def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict
     losses = {method: [*table.losses(method, k).values()] for method in COMPARED}
     for other in ("essential-pages", "coverage", OKAPI):
         rows |= contrasts(losses, [(other, "random")], test="wilcoxon", where=f", {where}")
-    of_sizes = {f"{n} queries": [*part.losses(first, k).values()] for n, part in findings.sizes.items()}
+    size_losses = {f"{n} queries": [*part.losses(first, k).values()] for n, part in findings.sizes.items()}
     most, *fewer = [f"{n} queries" for n in sorted(findings.sizes, reverse=True)]
-    rows |= contrasts(of_sizes, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
+    rows |= contrasts(size_losses, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
     fits = findings.fitted.values()
     known = next(iter(fits))["greedy"]
     trained = {

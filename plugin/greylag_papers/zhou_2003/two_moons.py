@@ -82,8 +82,7 @@ def score(X: FloatArray, W: FloatArray, settings: Settings) -> dict[str, FloatAr
 
 def path_lengths(X: FloatArray, W: FloatArray) -> FloatArray:
     """Compute the lengths of the shortest paths between all points, edges being as long as their ends' distance."""
-    lengths: FloatArray = shortest_path(np.where(W > 0, cdist(X, X), np.inf), directed=False)
-    return lengths
+    return np.asarray(shortest_path(np.where(W > 0, cdist(X, X), np.inf), directed=False))
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:

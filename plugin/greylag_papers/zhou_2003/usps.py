@@ -152,11 +152,11 @@ def try_parameters(
     widths = sorted({settings.sigma, *settings.widths})
     work, jobs = partial(_try_width, settings=settings), context.n_jobs
     tried: list[Tried] = []
-    for of_width in parallel_map(
+    for width_trials in parallel_map(
         work, widths, X, digits, queries, what="leave-one-query-out", n_jobs=jobs, coarse=True
     ):
-        tried += of_width
-        context.progress(f"leave-one-query-out: sigma {of_width[0].parameters[0]}")
+        tried += width_trials
+        context.progress(f"leave-one-query-out: sigma {width_trials[0].parameters[0]}")
     return tried
 
 
@@ -175,7 +175,7 @@ def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Se
         "chosen sigma": [t for t in tried if t.parameters[1:] == (settings.alpha, 0.5)],
         "fixed, exponent 1": [t for t in tried if t.parameters == (settings.sigma, settings.alpha, 1.0)],
     }
-    return {name: choose(of_choice, shape)[1] for name, of_choice in choices.items() if of_choice}
+    return {name: choose(combinations, shape)[1] for name, combinations in choices.items() if combinations}
 
 
 def precision(scores: FloatArray, digits: IntArray, queries: IntArray, depth: int) -> FloatArray:

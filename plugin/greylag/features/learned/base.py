@@ -78,12 +78,12 @@ def read_learned(content: Mapping[str, Any], kinds: Iterable[type[LearnedFeature
         return known[base] if method is None else Normalised(known[base], method)  # type: ignore[arg-type]
 
     by_kind = {kind.kind: kind for kind in kinds}
-    for name, of_one in content.items():
+    for name, entries in content.items():
         kind = name.partition(":")[0]
         if kind not in by_kind:
             raise ModelError(f"unknown learned feature {name!r:.60}: use {' or '.join(by_kind)}")
         try:
-            known[name] = by_kind[kind].from_dict(of_one, parse)
+            known[name] = by_kind[kind].from_dict(entries, parse)
         except LookupError as error:  # it has the entries of another kind
             raise ModelError(f"learned feature {name!r:.60} lacks {error}") from None
     return parse

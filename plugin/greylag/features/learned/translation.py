@@ -68,9 +68,9 @@ class Translation(LearnedFeature):
             documents = index.documents(ranking.docids)
             terms, times, tf = translate(ranking.query, documents)
             background = weighting.clique(*term_counts(index, terms))[:, None]
-            of_terms: FloatArray = np.einsum("u,un->n", times, np.log(tf + background))
-            of_documents: FloatArray = times.sum() * weighting.document(index.document_lengths[documents])
-            return of_terms - of_documents
+            term_logs: FloatArray = np.einsum("u,un->n", times, np.log(tf + background))
+            document_logs: FloatArray = times.sum() * weighting.document(index.document_lengths[documents])
+            return term_logs - document_logs
 
         return values
 

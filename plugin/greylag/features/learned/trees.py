@@ -172,8 +172,7 @@ class Trees(LearnedFeature):
         These are Shapley values (Lundberg et al. 2020), ``pred_contrib``, and add up to the score.
         """
         booster = lightgbm().Booster(model_str=self.as_lightgbm())
-        shares: FloatArray = booster.predict(values, pred_contrib=True, num_threads=1)
-        return shares
+        return np.asarray(booster.predict(values, pred_contrib=True, num_threads=1))
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Compute the scores, shape (n,), for features of shape (n, f)."""

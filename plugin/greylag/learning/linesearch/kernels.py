@@ -8,7 +8,7 @@ documents down to r, and Q_r is the probability that a user reaches r past those
 document's place is kept as two numbers: the non-relevant documents above it (`above`), and the relevant ones down to it
 (`count`), itself included. Its rank is their sum.
 
-Layout of the arrays, for n documents of q queries, of which `relevant` are relevant:
+Layout of the arrays, for n documents of q queries, `relevant` of them relevant:
 
 - ``lines`` is a tuple (s, v, rows, offsets, relevant_offsets): the lines s + x v of all documents, ordered by query
   with each query's relevant documents first. ``rows`` are their places in the data, which break ties. Query i has the
@@ -51,7 +51,7 @@ MIN_RELATIVE_WIDTH = 1e-10
 # Bits of the mantissa of x that a cell has. The table of all cells, a byte each, then takes half a megabyte, which a
 # processor's cache holds, and a cell is 0.2 % wide.
 CELL_BITS = 9
-# A float32 has 23 bits of mantissa, of which a cell drops the others.
+# A float32 has 23 bits of mantissa; a cell drops the others.
 CELL_SHIFT = 23 - CELL_BITS
 # The bit of the sign of x in the number of a cell; that of v_a - v_d is the bit above it.
 SIGN = 1 << (8 + CELL_BITS)
@@ -247,8 +247,8 @@ def _cells(s: FloatArray, v: FloatArray, a: int, x: Any, slope: Any, cell: Any) 
         x[0][d] = (s[d] - s[a]) / apart
         slope[0][d] = apart
     for d in range(len(s)):
-        of_x = (x[1][d] >> np.int32(CELL_SHIFT)) & np.int32(2 * SIGN - 1)
-        cell[d] = of_x | ((slope[1][d] >> np.int32(31)) & np.int32(2 * SIGN))
+        x_bits = (x[1][d] >> np.int32(CELL_SHIFT)) & np.int32(2 * SIGN - 1)
+        cell[d] = x_bits | ((slope[1][d] >> np.int32(31)) & np.int32(2 * SIGN))
 
 
 @_jit

@@ -269,8 +269,7 @@ def _cell_numbers(x: FloatArray) -> IntArray:
     """Number the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
     bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
     size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
-    places: IntArray = np.where(bits < 0, CELLS - 1 - size, CELLS + size).astype(np.int64)
-    return places
+    return np.asarray(np.where(bits < 0, CELLS - 1 - size, CELLS + size).astype(np.int64))
 
 
 def _parts(rough: Survey, number: int) -> FloatArray:
@@ -286,8 +285,7 @@ def _parts(rough: Survey, number: int) -> FloatArray:
     for _ in range(40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if (slack / (below + middle)).sum() > number else (low, middle)
-    parts: FloatArray = slack / (below + high)
-    return parts
+    return np.asarray(slack / (below + high))
 
 
 def _cuts(cells: IntArray, density: FloatArray, number: int) -> IntArray:

@@ -148,8 +148,7 @@ class Objective:
 
     def divisors(self, data: RankingData) -> FloatArray:
         """Return the divisors of a relevant document's term, by rank; see `kernels.divisors`."""
-        divisors: FloatArray = kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0)))
-        return divisors
+        return np.asarray(kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0))))
 
     def scorer(self, data: RankingData) -> Callable[[FloatArray], FloatArray]:
         """Return a function that evaluates the measure as `evaluate` does, for several rankings of the same data."""

@@ -30,8 +30,8 @@ def climb(
 
     `gram` has the inner products of the K normals. The constraints of example i, at least one, are
     ``order[starts[i]:starts[i + 1]]``, and their alphas keep their sum; those after the last start are sign
-    constraints, with normals of length 1. Ends when the violations of two constraints of an example, of which the lower
-    has weight, differ by at most `tolerance`, and no step of a sign constraint changes a violation by more.
+    constraints, with normals of length 1. Ends when the violations of two constraints of an example, the lower one
+    with weight, differ by at most `tolerance`, and no step of a sign constraint changes a violation by more.
     """
     for _ in range(max_rounds):
         for _ in range(PASSES):

@@ -85,7 +85,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
         if not getattr(dataset, f"has_{kind}")():
             raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
         # Its iterators download the data when the first item is asked for.
-        dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
+        dataset = _report_failures(getattr(dataset, f"{kind}_iter")(), dataset)
     check_ids(**{kind: dataset})
     if not isinstance(dataset, Iterable):
         raise ParameterError(f"{shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
@@ -95,7 +95,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
         yield item
 
 
-def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
+def _report_failures(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
     """Yield the items; report in one line whatever goes wrong in getting them, usually without a network."""
     try:
         yield from items

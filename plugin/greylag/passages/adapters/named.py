@@ -45,7 +45,7 @@ def named_qrels(path: str | Path, *, name: str | None = None, lenient: bool = Fa
     if name.startswith("irds:"):
         return qrels_from_ir_datasets(name)
     # The file that Pyserini downloads, as its get_qrels drops leading zeros of identifiers
-    found = fetched(lambda: pyserini_module("search").get_qrels_file(name), f"judgements {name}", "no qrels file")
-    if found and not Path(found).stat().st_size:  # Pyserini keeps an empty file of a failed download, and takes it next
-        raise CollectionError(f"{found}, Pyserini's judgements {name}, is empty: delete it, and download it again")
-    return read_qrels(found or path, lenient=lenient)
+    file = fetched(lambda: pyserini_module("search").get_qrels_file(name), f"judgements {name}", "no qrels file")
+    if file and not Path(file).stat().st_size:  # Pyserini keeps an empty file of a failed download, and takes it next
+        raise CollectionError(f"{file}, Pyserini's judgements {name}, is empty: delete it, and download it again")
+    return read_qrels(file or path, lenient=lenient)

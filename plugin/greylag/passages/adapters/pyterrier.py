@@ -64,8 +64,8 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
             # PyTerrier inspects transformers by frames without rows.
             run = run_step(step, inputs, n_jobs=n_jobs) if len(inp) else Run(())
             if retrieves:
-                return _merged(run, inp.drop_duplicates("qid"), ["qid", "query"])
-            return _merged(run, inp, ["qid", "query", "docno"])
+                return _with_other_columns(run, inp.drop_duplicates("qid"), ["qid", "query"])
+            return _with_other_columns(run, inp, ["qid", "query", "docno"])
 
     return GreylagTransformer()
 
@@ -103,7 +103,7 @@ class PyTerrierSource(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Retrieve for one query."""
-        return _single(self.transformer(topics_to_frame({query.qid: query.text})), query.qid, query.text)
+        return _query_ranking(self.transformer(topics_to_frame({query.qid: query.text})), query.qid, query.text)
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ class PyTerrierStage(Stage):
         """Rerank the documents of one query."""
         if not len(ranking):
             return ranking
-        return _single(self.transformer(run_to_frame([ranking])), ranking.qid, ranking.query)
+        return _query_ranking(self.transformer(run_to_frame([ranking])), ranking.qid, ranking.query)
 
 
-def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
+def _with_other_columns(run: Run, frame: Any, keys: list[str]) -> Any:
     """Return the run as a frame, with the other columns of the frame that it was made from."""
     made = run_to_frame(
         Ranking(r.qid, r.query, r.docids, strictly_decreasing(r.scores).astype(np.float64)) for r in run.rankings
@@ -140,6 +140,6 @@ def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
     return made.merge(other, on=keys, how="left", sort=False)
 
 
-def _single(frame: Any, qid: str, query: str) -> Ranking:
+def _query_ranking(frame: Any, qid: str, query: str) -> Ranking:
     run = as_run(frame, {qid: query}) if len(frame) else Run(())
     return run.get(qid) or Ranking(qid, query, (), np.empty(0))

@@ -22,7 +22,7 @@ def langchain_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
         From a query to passages, such as `greylag.HybridRetriever.search`. ``lambda query: current.search(query, k=5)``
         follows a variable to which another retriever is assigned.
     """
-    _check(search)
+    _check_search(search)
     documents = imported("langchain_core.documents", "langchain-core")
     retrievers = imported("langchain_core.retrievers", "langchain-core")
 
@@ -31,8 +31,8 @@ def langchain_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
 
         def _get_relevant_documents(self, query: str, *, run_manager: Any = None) -> list[Any]:
             return [
-                documents.Document(one.text, id=one.doc_id, metadata={**one.fields, **scores})
-                for one, scores in _found(search, query)
+                documents.Document(passage.text, id=passage.doc_id, metadata={**passage.fields, **scores})
+                for passage, scores in _scored_passages(search, query)
             ]
 
     return GreylagRetriever()
@@ -40,7 +40,7 @@ def langchain_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
 
 def llama_index_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
     """Return a ``BaseRetriever`` of LlamaIndex of a `search`, as `langchain_retriever`, with nodes for documents."""
-    _check(search)
+    _check_search(search)
     retrievers = imported("llama_index.core.base.base_retriever", "llama-index-core")
     schema = imported("llama_index.core.schema", "llama-index-core")
 
@@ -49,28 +49,32 @@ def llama_index_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
 
         def _retrieve(self, query_bundle: Any) -> list[Any]:
             nodes = []
-            for one, scores in _found(search, query_bundle.query_str):
+            for passage, scores in _scored_passages(search, query_bundle.query_str):
                 unseen = {f"excluded_{reader}_metadata_keys": [*scores] for reader in ("llm", "embed")}
-                node = schema.TextNode(text=one.text, id_=one.doc_id, metadata={**one.fields, **scores}, **unseen)
-                nodes.append(schema.NodeWithScore(node=node, score=one.score))
+                node = schema.TextNode(
+                    text=passage.text, id_=passage.doc_id, metadata={**passage.fields, **scores}, **unseen
+                )
+                nodes.append(schema.NodeWithScore(node=node, score=passage.score))
             return nodes
 
     return GreylagRetriever()
 
 
-def _check(search: Any) -> None:
+def _check_search(search: Any) -> None:
     """Raise `ParameterError` if a value is no function."""
     if not callable(search):
         raise ParameterError(f"search is {shown(search)}: give a function of a query, such as retriever.search")
 
 
-def _found(search: Callable[[str], Iterable[Any]], query: str) -> list[tuple[Any, dict[str, float]]]:
+def _scored_passages(search: Callable[[str], Iterable[Any]], query: str) -> list[tuple[Any, dict[str, float]]]:
     """Return the passages that a function finds, each with its scores by names that are none of its fields."""
-    found = search(query)
+    answer = search(query)
     pairs = []
-    for one in found if isinstance(found, Iterable) else [found]:
-        if not all(hasattr(one, name) for name in _READ):
-            raise ParameterError(f"search returned {shown(one)}: return passages as HybridRetriever.search does")
-        names = {name: f"retrieval_{name}" if name in one.fields else name for name in _SCORES}
-        pairs.append((one, {new: getattr(one, name) for name, new in names.items() if new not in one.fields}))
+    for passage in answer if isinstance(answer, Iterable) else [answer]:
+        if not all(hasattr(passage, name) for name in _READ):
+            raise ParameterError(f"search returned {shown(passage)}: return passages as HybridRetriever.search does")
+        names = {name: f"retrieval_{name}" if name in passage.fields else name for name in _SCORES}
+        pairs.append(
+            (passage, {new: getattr(passage, name) for name, new in names.items() if new not in passage.fields})
+        )
     return pairs

@@ -45,8 +45,7 @@ class InnerProductGraph:
 
     def __matmul__(self, vectors: FloatArray) -> FloatArray:
         """Compute W v, for `vectors` of shape (n,) or (n, q)."""
-        product: FloatArray = self.X @ (self._transposed @ vectors) - (self.squared_norms * vectors.T).T
-        return product
+        return np.asarray(self.X @ (self._transposed @ vectors) - (self.squared_norms * vectors.T).T)
 
     @cached_property
     def _transposed(self) -> sparse.csc_array:

@@ -78,7 +78,7 @@ def _installed(tmp_path, monkeypatch):
     entry_points.cache_clear()
     registered.cache_clear()
     names = ("first", "clashing", "absent", "none")
-    theirs = {name: spelling._of_features(name, "theirs") for name in names}
+    theirs = {name: spelling._feature_model(name, "theirs") for name in names}
     theirs |= {name: spelling._diversifier(name) for name in ("counting", "deep")}
     monkeypatch.setattr(spelling, "MODEL_KINDS", {**spelling.MODEL_KINDS, **theirs})
     yield
