@@ -6,7 +6,7 @@ from greylag.base.core.tables import Marked, Table
 from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.evaluation.reports.charts import contributions_chart, result
 from greylag.evaluation.reports.figures import line_figure
-from greylag.evaluation.reports.report import Section, write_report
+from greylag.evaluation.reports.report import Section, report_page
 from tests.browser.pages import show
 from tests.greylag.evaluation.reports.test_report import queries
 
@@ -56,7 +56,7 @@ def page(tmp_path_factory):
     small = Table("", ("run", "p"), [("old", None), ("new", Marked(0.25, mark=" ab")), ("10%", 0.00001)])
     first = result([(scores, compare_scores(scores, "old"))], tables=[small])
     sections = [first, Section("Tables", "Words.", drawn), queries()]
-    write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})
+    path.write_text(report_page("A report", sections, {"settings": {"name": "x" * 300}}), encoding="utf-8")
     return path
 
 

@@ -29,7 +29,7 @@ def check(
         Path | None,
         typer.Option(
             "--docids",
-            help="In place of an index, docids, one per line; or judgements, of which a run has to have a document.",
+            help="In place of an index: docids, one per line, or judgements that share a document with each run.",
         ),
     ] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Maximum number of documents per topic.")] = DEPTH,
@@ -46,26 +46,27 @@ def check(
         from greylag.index import LuceneIndex
 
         known = LuceneIndex(index).known_docids
-    refused, found = [], dict[str, Submission]()
+    refused, submissions = [], dict[str, Submission]()
     for path, times in Counter(runs).items():
         if times > 1:
             _log.warning("%s is given %d times, and counts once", path, times)
         try:
-            found[str(path)] = check_submission(path, asked, known=known, depth=depth)
+            submission = check_submission(path, asked, known=known, depth=depth)
         except GreylagError as error:  # such as an empty file; the runs after it are checked, too
             write_line(f"{'refused':8}file: {error}")
             broken = ["file"]
         else:
-            findings = found[str(path)].findings
-            write_line("\n".join(map(str, findings)))
-            broken = [finding.rule for finding in findings if finding.broken]
-            found[str(path)].ties.warn(path)
+            submissions[str(path)] = submission
+            write_line("\n".join(map(str, submission.findings)))
+            broken = [finding.rule for finding in submission.findings if finding.broken]
+            submission.ties.warn(path)
         write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
-    for warning in identical({name: one.rankings for name, one in found.items() if one.rankings}):
+    for warning in identical({name: run.rankings for name, run in submissions.items() if run.rankings}):
         _log.warning("%s", warning)
-    for names in group_equal({name: one.tag for name, one in found.items() if one.tag}):
-        _log.warning(f"{few_names(names)} have the same tag, {found[names[0]].tag}: give each run one of its own")
+    # Two runs with one tag would be one line of the track's results.
+    for names in group_equal({name: run.tag for name, run in submissions.items() if run.tag}):
+        _log.warning(f"{few_names(names)} have the same tag, {submissions[names[0]].tag}: give each run one of its own")
     if refused:
         number = f"{len(refused)} of {len(runs)} runs" if len(runs) > 1 else "the run"
         raise ParameterError(f"{number} would be refused, for the reasons above: {few_names(refused)}")

@@ -34,7 +34,7 @@ from greylag.evaluation import (
 _log = logging.getLogger("greylag")
 FAILED = 3
 """The exit code of a gate that fails."""
-_PLAIN = "it is of one collection, whose scores are not corrected"
+_ALONE = "it is of one collection, whose scores are not corrected"
 RULES = [
     Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
@@ -46,134 +46,124 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
-    Rule("--tau --other-qrels --best-of-team --categories --fail-if", _PLAIN, excluded="--collection --predicted"),
+    Rule("--tau --other-qrels --best-of-team --categories --fail-if", _ALONE, excluded="--collection --predicted"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
-]
-
-Judgements = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--qrels",
-        help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades. Repeat it for files "
-        "that correct those before them, or for LETOR text of other topics; a folder with Fold1, Fold2, ... stands for "
-        "the test.txt of all.",
-    ),
-]
-Measures = Annotated[
-    list[str] | None,
-    typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
-]
-OnlyTopics = Annotated[
-    Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
-]
-Collections = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--collection",
-        metavar="NAME",
-        help="Name that takes the place of {} in --qrels, --topics and runs, such as '{}/bm25.run'. Repeat it: the "
-        "collections are columns of one table, and p is corrected over all.",
-    ),
-]
-Baseline = Annotated[
-    list[str] | None,
-    typer.Option("--baseline", help="TREC run, or JSON of an earlier evaluation, to compare with; can be repeated."),
-    NAMED_FILES,
-]
-AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
-TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
-TheCorrection = Annotated[
-    Correction,
-    typer.Option(
-        "--correction", help="Correction of p values: Holm, Benjamini and Hochberg, or Tukey's HSD, with --all-pairs."
-    ),
-]
-Margin = Annotated[
-    str | None,
-    typer.Option(
-        "--margin",
-        metavar="FLOAT",
-        help="Also test whether runs are equivalent within this difference of scores, such as 0.01.",
-    ),
-]
-Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show how much documents without judgements could change.")]
-Predicted = Annotated[
-    Path | None,
-    typer.Option(
-        "--predicted", help="Predicted judgements, such as a language model's, of the topics of --qrels and of others."
-    ),
-]
-OtherQrels = Annotated[
-    Path | None,
-    typer.Option("--other-qrels", help="Another assessor's judgements: shows how far both agree, by kappa and tau."),
-]
-WithTau = Annotated[bool, typer.Option("--tau", help="Correlate the orders of runs by each pair of measures.")]
-BestOfTeam = Annotated[
-    bool, typer.Option("--best-of-team", help="Show and test each team's best run by the first measure.")
-]
-PerQuery = Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")]
-TheForm = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="|".join(FORMS),
-        help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a page.",
-    ),
-]
-TheOrder = Annotated[
-    Literal["best", "given"],
-    typer.Option("--order", help="Order of runs, after baselines: best first by the first measure, or as given."),
-]
-Categories = Annotated[
-    Path | None,
-    typer.Option("--categories", help="Also show means by category of topics: lines of qid and category, TSV or CSV."),
-]
-FailIf = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-if",
-        metavar="lower|worse|MARGIN",
-        help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
-        "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
-    ),
-]
-TheFigure = Annotated[
-    Path | None,
-    typer.Option(
-        "--out-figure", help="Also draw a chart of changes by topic: .svg, or with the extra `figures` .pdf or .png."
-    ),
-]
-BySubtopic = Annotated[
-    bool, typer.Option("--subtopics", help="Judgements are by subtopic or nugget: columns or JSON lines.")
 ]
 
 
 def evaluate(
     context: typer.Context,
     runs: Runs,
-    qrels: Judgements = None,
-    measures: Measures = None,
-    topics: OnlyTopics = None,
-    collections: Collections = None,
-    baseline: Baseline = None,
-    all_pairs: AllPairs = False,
-    test: TheTest = "t",
-    correction: TheCorrection = "holm",
-    margin: Margin = None,
-    unjudged: Unjudged = False,
-    predicted: Predicted = None,
-    other_qrels: OtherQrels = None,
-    tau: WithTau = False,
+    qrels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--qrels",
+            help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades. Repeat it for files "
+            "that correct those before them, or for LETOR text of other topics; a folder with Fold1, Fold2, ... stands "
+            "for the test.txt of all.",
+        ),
+    ] = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
+    ] = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
+    ] = None,
+    collections: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--collection",
+            metavar="NAME",
+            help="Name that takes the place of {} in --qrels, --topics and runs, such as '{}/bm25.run'. Repeat it: the "
+            "collections are columns of one table, and p is corrected over all.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--baseline", help="TREC run, or JSON of an earlier evaluation, to compare with; can be repeated."
+        ),
+        NAMED_FILES,
+    ] = None,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")] = False,
+    test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
+    correction: Annotated[
+        Correction,
+        typer.Option(
+            "--correction",
+            help="Correction of p values: Holm, Benjamini and Hochberg, or Tukey's HSD, with --all-pairs.",
+        ),
+    ] = "holm",
+    margin: Annotated[
+        str | None,
+        typer.Option(
+            "--margin",
+            metavar="FLOAT",
+            help="Also test whether runs are equivalent within this difference of scores, such as 0.01.",
+        ),
+    ] = None,
+    unjudged: Annotated[
+        bool, typer.Option("--unjudged", help="Show how much documents without judgements could change.")
+    ] = False,
+    predicted: Annotated[
+        Path | None,
+        typer.Option(
+            "--predicted",
+            help="Predicted judgements, such as a language model's, of the topics of --qrels and of others.",
+        ),
+    ] = None,
+    other_qrels: Annotated[
+        Path | None,
+        typer.Option(
+            "--other-qrels", help="Another assessor's judgements: shows how far both agree, by kappa and tau."
+        ),
+    ] = None,
+    tau: Annotated[bool, typer.Option("--tau", help="Correlate the orders of runs by each pair of measures.")] = False,
     teams: Teams = None,
-    best_of_team: BestOfTeam = False,
-    per_query: PerQuery = False,
-    form: TheForm = "text",
+    best_of_team: Annotated[
+        bool, typer.Option("--best-of-team", help="Show and test each team's best run by the first measure.")
+    ] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMS),
+            help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a "
+            "page.",
+        ),
+    ] = "text",
     names: TheNames = "path",
-    order: TheOrder = "best",
-    categories: Categories = None,
-    fail_if: FailIf = None,
-    out_figure: TheFigure = None,
-    subtopics: BySubtopic = False,
+    order: Annotated[
+        Literal["best", "given"],
+        typer.Option("--order", help="Order of runs, after baselines: best first by the first measure, or as given."),
+    ] = "best",
+    categories: Annotated[
+        Path | None,
+        typer.Option(
+            "--categories", help="Also show means by category of topics: lines of qid and category, TSV or CSV."
+        ),
+    ] = None,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-if",
+            metavar="lower|worse|MARGIN",
+            help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
+            "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
+        ),
+    ] = None,
+    out_figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--out-figure",
+            help="Also draw a chart of changes by topic: .svg, or with the extra `figures` .pdf or .png.",
+        ),
+    ] = None,
+    subtopics: Annotated[
+        bool, typer.Option("--subtopics", help="Judgements are by subtopic or nugget: columns or JSON lines.")
+    ] = False,
 ) -> None:
     """Score runs and, with --baseline or --all-pairs, test their differences.
 
@@ -234,14 +224,14 @@ def evaluate(
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:
-    """Read judgements, of which later files correct earlier ones, or the grades of topics in feature files."""
+    """Read judgements, each file correcting those before it, or the grades of topics in feature files."""
     path, *others = paths
     if subtopics:
         if others:
             raise ParameterError(f"{path} is not corrected by other files: only judgements of documents are")
         return shared.of_topics(shared.subtopic_qrels(path), path, topics)
-    folds = [[part / "test.txt" for part in fold_folders(one)] for one in paths]
-    plain = [one for one, tests in zip(paths, folds, strict=True) if not (tests or is_feature_file(one))]
+    folds = [[part / "test.txt" for part in fold_folders(file)] for file in paths]
+    plain = [file for file, tests in zip(paths, folds, strict=True) if not (tests or is_feature_file(file))]
     if len(plain) == len(paths):
         return shared.qrels(paths, topics=topics)
     if plain:
@@ -250,11 +240,11 @@ def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, s
             "files are of other topics; give files of one kind"
         )
     grades = dict[str, dict[str, int]]()
-    for file in (file for one, tests in zip(paths, folds, strict=True) for file in tests or [one]):
+    for file in (part for whole, tests in zip(paths, folds, strict=True) for part in tests or [whole]):
         listed = read_grades(file)
         if both := grades.keys() & listed.keys():
             raise FormatError(file, None, f"topic {min(both)!r} is in a --qrels before it, too: give each topic once")
         grades |= listed
-    if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
+    if without := sum(max(judged.values()) < 1 for judged in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
     return shared.of_topics(grades, path, topics)

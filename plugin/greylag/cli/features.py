@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from greylag.base import FloatArray, ParameterError, Ranking, parallel_map, parameters, read_call, read_options
+from greylag.base import ParameterError, parallel_map, parameters, read_call, read_options
 from greylag.cli.feature_options import Features, PoolOption, named_features
 from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import Index, InputRun, PartText, Shared, Topics
@@ -58,12 +57,13 @@ def features(
         check_qids(rankings)  # before the work
     seen_topics(shared.inputs, rankings, positions.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
-    places, work = asked.places(len(rankings)), partial(_features, extractor)
-    of_part = asked.among(rankings.rankings, rankings)
-    rows = parallel_map(work, of_part, what="features", n_jobs=shared.jobs, total=len(places))
+    places = asked.places(len(rankings))
+    rows = parallel_map(
+        lambda ranking: (ranking, extractor(ranking)),
+        asked.among(rankings.rankings, rankings),
+        what="features",
+        n_jobs=shared.jobs,
+        total=len(places),
+    )
     names, before = map(str, extractor.specs), islice(rankings, places.start)
     write_features(out, names, rows, judgements, before=before)
-
-
-def _features(extractor: FeatureExtractor, ranking: Ranking) -> tuple[Ranking, FloatArray]:
-    return ranking, extractor(ranking)

@@ -139,7 +139,7 @@ def fuse(
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
         # Short names if they tell the runs apart, longer ones if not.
         names = tags, [path.name for path in paths], list(map(str, paths))
-        labelled = [[label or name for label, name in zip(labels, of_all, strict=True)] for of_all in names]
+        labelled = [[label or name for label, name in zip(labels, same, strict=True)] for same in names]
         learned = learn_fusion(named_runs(runs, labelled), shared.qrels(qrels, joined), maximised, folds=folds)
         write_line(f"{Evaluation(learned.scores, learned.significance).format()}\n{learned}")
         fusion = learned.held_out or FusionRanker(learned.model)

@@ -82,7 +82,7 @@ class Shared:
         from greylag.passages import named_qrels
 
         paths = [path] if isinstance(path, Path) else path
-        path, every = paths[0], {str(one): named_qrels(one, lenient=self.lenient) for one in paths}
+        path, every = paths[0], {str(file): named_qrels(file, lenient=self.lenient) for file in paths}
         qrels = self.of_topics(join_qrels(every), path, topics)
         if run is not None and not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
@@ -249,24 +249,25 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
 
     name, known = option.strip("-").replace("-", "_"), list(parameters)
     for ours in (name, *GUESSES.get(name, ())):
-        for one in known:  # the long name of -m is its last, and an argument has its name
-            if one.opts[-1].lstrip("-").replace("-", "_") == ours:
-                if one.param_type_name != "option":
-                    return f"{one.metavar or ours.upper()} without an option"
+        for parameter in known:  # the long name of -m is its last, and an argument has its name
+            if parameter.opts[-1].lstrip("-").replace("-", "_") == ours:
+                if parameter.param_type_name != "option":
+                    return f"{parameter.metavar or ours.upper()} without an option"
                 if ours != "format":
-                    return str(one.opts[-1])
-                if name in re.findall(r"\w+", one.metavar):
+                    return str(parameter.opts[-1])
+                if name in re.findall(r"\w+", parameter.metavar):
                     return f"--format {name}"
-        for one in known:
-            kinds: Mapping[str, Any] = vars(one.callback or object).get("kinds", {})
+        for parameter in known:
+            kinds: Mapping[str, Any] = vars(parameter.callback or object).get("kinds", {})
             for kind, described in kinds.items():
                 spelt = getattr(described, "prefix", "") + kind
                 if kind == ours:
-                    return f"{one.opts[-1]} {spelt}"
+                    return f"{parameter.opts[-1]} {spelt}"
                 if ours in described.options and ours not in (*kinds, "k"):  # which many have, for many things
-                    return f'{one.opts[-1]} "{spelt}({ours}=VALUE)"'
-    is_stage = option.strip("-") in registered_stages() and any(one.opts[-1] == "--stage" for one in known)
-    longest = {one.opts[-1].lstrip("-"): one.opts[-1] for one in known if one.param_type_name == "option"}
+                    return f'{parameter.opts[-1]} "{spelt}({ours}=VALUE)"'
+    options = [parameter.opts[-1] for parameter in known if parameter.param_type_name == "option"]
+    longest = {name.lstrip("-"): name for name in options}
+    is_stage = option.strip("-") in registered_stages() and "stage" in longest
     like = [f"--stage {option.strip('-')}"] if is_stage else [longest[ours] for ours in close(option[2:], longest)]
     return " or ".join(like) or None
 

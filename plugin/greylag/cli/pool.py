@@ -24,7 +24,7 @@ def pool(
         typer.Option("--qrels", help="Judgements so far, whose documents are not judged again; can be repeated."),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option("--sample", min=1, help="Draw at most so many documents of each topic at random.")
+        int | None, typer.Option("--sample", min=1, help="Draw at most this many documents of each topic at random.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the draw.")] = 0,
     names: TheNames = "path",
@@ -37,6 +37,6 @@ def pool(
     files = name_files(runs, names)
     opened = {name: RunParts(path, lenient=shared.lenient) for name, path in files.items()}
     judged = None if qrels is None else shared.qrels(qrels)
-    found = pool_runs(opened, depth, teams=teams, judged=judged, sample=sample, seed=seed)
-    write_text(out, found.lines)
-    write_line(str(found))
+    pooled = pool_runs(opened, depth, teams=teams, judged=judged, sample=sample, seed=seed)
+    write_text(out, pooled.lines)
+    write_line(str(pooled))

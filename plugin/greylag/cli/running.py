@@ -123,7 +123,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
 def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
     """Yield the paths with the states of their files; None for one that cannot be read twice."""
     for path in paths:
-        if path.is_dir():  # an index, of which each commit of Lucene has a new file of this name, or LETOR's folds
+        if path.is_dir():  # an index, where each commit of Lucene makes such a file, or LETOR's folds
             yield str(path), [file_stamp(file) for file in sorted([*path.glob("segments_*"), *path.glob("Fold*/*")])]
         else:
             yield (str(path), file_stamp(path)) if path.is_file() else None

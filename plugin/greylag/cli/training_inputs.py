@@ -170,7 +170,7 @@ def chosen_columns(path: Path, data: RankingData, features: Sequence[Feature]) -
 
 def propose_measure(qrels: Mapping[str, Mapping[str, Any]]) -> None:
     """Suggest a measure that suits the judgements better than AP."""
-    relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
+    relevant = [[grade for grade in judged.values() if grade > 0] for judged in qrels.values()]
     if any(grade > 1 for grades in relevant for grade in grades):
         write_line("AP is maximised, which treats all grades above 0 alike; --measure nDCG@10 distinguishes them")
     elif sum(map(len, relevant)) <= 2 * sum(map(bool, relevant)):

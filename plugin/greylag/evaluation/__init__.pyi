@@ -83,7 +83,6 @@ from .reports.queries import Why as Why
 from .reports.queries import most_changed as most_changed
 from .reports.queries import query_changes as query_changes
 from .reports.report import report_page as report_page
-from .reports.report import write_report as write_report
 from .reports.verdict import verdict as verdict
 from .scoring.agreement import few_names as few_names
 from .scoring.agreement import group_equal as group_equal

@@ -74,10 +74,10 @@ class Collection(Settings):
         """Check that there are documents or an index."""
         if (self.docs is None) == (self.index is None):
             raise ValueError("give docs, which are indexed, or an index, and not both")
-        of_files = {"type", "fields", "language", "java"} & self.model_fields_set
-        if of_files and (self.index is not None or (self.name.startswith(IRDS) and of_files != {"language"})):
+        indexing = {"type", "fields", "language", "java"} & self.model_fields_set
+        if indexing and (self.index is not None or (self.name.startswith(IRDS) and indexing != {"language"})):
             raise ValueError(
-                f"{', '.join(sorted(of_files))}: these say how files are indexed, and {self.name} is no file"
+                f"{', '.join(sorted(indexing))}: these say how files are indexed, and {self.name} is no file"
             )
         return self
 
@@ -287,8 +287,8 @@ def texts_of_documents(
         return {docid: known[docid] for docid in docids if docid in known}
     # Numbers of unknown documents are negative, and Lucene has no text of them.
     numbers = index.documents([*docids])
-    found = lucene.texts_of(numbers[numbers >= 0].tolist())
-    return dict(zip(compress(docids, (numbers >= 0).tolist()), found, strict=False))
+    texts = lucene.texts_of(numbers[numbers >= 0].tolist())
+    return dict(zip(compress(docids, (numbers >= 0).tolist()), texts, strict=False))
 
 
 def open_index(

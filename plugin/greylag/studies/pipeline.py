@@ -237,7 +237,7 @@ class Settings(CollectionSettings):
                 raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
             self.recipe(system)
         shared = [key for key in ("features", "pool") if getattr(self, key) is not None]
-        if shared and all(one.is_given or not one.takes_features for one in (*self.baselines, self.model)):
+        if shared and all(system.is_given or not system.takes_features for system in (*self.baselines, self.model)):
             raise ValueError(f"{shared[0]}: no system ranks by it, as all have their own: leave it out")
         # Rankings of the first stage may be named as the searches that are scored beside it; other systems may not.
         before = dict.fromkeys(
@@ -254,10 +254,11 @@ class Settings(CollectionSettings):
     def systems(self) -> list[tuple[str, System]]:
         """The names of the baselines and, last, of the model, each with the features that it ranks by."""
         given = [*self.baselines, self.model]
-        names = names_of([one.spelling for one in given], [NAMED.get(one.name, one.name) for one in given])
+        short = [NAMED.get(system.name, system.name) for system in given]
         shared = {"features": self.features, "pool": self.pool}
-        systems = [one if one.is_given or not one.takes_features else one.model_copy(update=shared) for one in given]
-        return list(zip(names, systems, strict=True))
+        own = [system.is_given or not system.takes_features for system in given]
+        systems = [system if its else system.model_copy(update=shared) for system, its in zip(given, own, strict=True)]
+        return list(zip(names_of([system.spelling for system in given], short), systems, strict=True))
 
     @property
     def after(self) -> list[tuple[str, str]]:
@@ -269,12 +270,9 @@ class Settings(CollectionSettings):
         """Make the recipe of one of `systems`, also of one that fuses the sources."""
         name, options = read_call(system.model)
         if name == FUSION:
-            chosen, seed, k = read_options(name, options, FUSION_OPTIONS), self.training.seed, self.first_stage.hits
-            weights, runs = (
-                FusionWeights(self.training.objective, seed=seed, **chosen),
-                named_runs(sources) if sources else {},
-            )
-            return FusionRecipe(runs, weights, k=k)
+            chosen = read_options(name, options, FUSION_OPTIONS)
+            weights = FusionWeights(self.training.objective, seed=self.training.seed, **chosen)
+            return FusionRecipe(named_runs(sources) if sources else {}, weights, k=self.first_stage.hits)
         features = () if system.features is None else parse_features(system.features)
         placed = tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
         recipe, form = parse_model(system.model, self.training.objective, features=placed, pool=system.pool)
@@ -300,14 +298,14 @@ class Settings(CollectionSettings):
         if (most := self.training.topics) is not None:
             drawn = sample_topics(judged_topics(topics, qrels), most, seed=self.training.seed)
             topics = {qid: topics[qid] for qid in drawn}
-        return topics | texts, _of(qrels, topics) | _of(judged, texts), tuple(texts)
+        return topics | texts, _select(qrels, topics) | _select(judged, texts), tuple(texts)
 
     def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
         """Read the judgements by subtopic; empty if there are none."""
         if self.subtopic_qrels is None:
             return {}
         judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
-        return judgements if self.test_topics is None else _of(judgements, tested)
+        return judgements if self.test_topics is None else _select(judgements, tested)
 
 
 def _check_sources(stages: Iterable[str], folder: Path) -> None:
@@ -320,7 +318,7 @@ def _check_sources(stages: Iterable[str], folder: Path) -> None:
             raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
 
 
-def _of(judgements: Mapping[str, V], qids: Iterable[str]) -> dict[str, V]:
+def _select(judgements: Mapping[str, V], qids: Iterable[str]) -> dict[str, V]:
     """Return the judgements of these topics."""
     return {qid: judgements[qid] for qid in qids if qid in judgements}
 
@@ -343,12 +341,12 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     for name, stage in stages.items():
         after.append(stage.run(validated.run, n_jobs=context.n_jobs, tag=name))
         context.progress(f"{name}, after {validated.run.tag}")
-    learned = [one.run for one in trained]
+    learned = [validation.run for validation in trained]
     runs = {run.tag: run for run in (*before, *learned, *after)}
     compared = [(run.tag, validated.run.tag) for run in (first, *learned[:-1])]
     compared += [(validated.run.tag, run.tag) for run in after]
     # Without a split, judged topics that are not searched count as 0.
-    qrels = opened.qrels if settings.test_topics is None else _of(opened.qrels, opened.tested)
+    qrels = opened.qrels if settings.test_topics is None else _select(opened.qrels, opened.tested)
     scores = {"relevance": {name: score_documents(run, qrels, settings.measures) for name, run in runs.items()}}
     if settings.subtopic_qrels is not None:
         subtopics, measures = opened.subtopics, settings.subtopic_measures
@@ -360,7 +358,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 
 
 def columns_table(systems: Sequence[System], trained: Sequence[CrossValidation]) -> Table:
-    """Tabulate what each system was learned from: how many columns, which may differ between folds, and of which."""
+    """Tabulate what each system was learned from: the numbers of columns, over folds, and the columns."""
     rows: list[Row] = []
     for system, validated in zip(systems, trained, strict=True):
         numbers = [model.n_candidates for model in validated.models]

@@ -36,13 +36,14 @@ from greylag.base import (
     code,
     code_files,
     entry_files,
+    file_digest,
     file_stamps,
     marked,
     resuming,
     versions,
     write_text,
 )
-from greylag.evaluation import FORMS, run_metadata, run_tag, write_report, write_run
+from greylag.evaluation import FORMS, report_page, run_metadata, run_tag, write_run
 from greylag.features import followed
 from greylag.studies.config import Experiment, check_file_name
 from greylag.studies.study import WORK, Context, Outcome, Progress, Study
@@ -50,7 +51,7 @@ from greylag.studies.study import WORK, Context, Outcome, Progress, Study
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
-STUDY_FORMS = tuple(form for form in FORMS if form != "html")  # of which a study has its report
+STUDY_FORMS = tuple(form for form in FORMS if form != "html")  # a study has a report for it
 _WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.run|models/.+\.json")  # by studies
 
 
@@ -116,14 +117,14 @@ def _write(
         write(out / name)
     for name in earlier.keys() - files.keys():
         # What somebody edited since is theirs.
-        if (out / name).is_file() and _digest(out / name) == earlier[name]:
+        if (out / name).is_file() and file_digest(out / name) == earlier[name]:
             (out / name).unlink()
     report = f"\nThe report is {out / REPORT}\n" if outcome.sections else ""
-    found = outcome.evaluation
-    forms = {form: found.format(form) for form in STUDY_FORMS} if found else {}
+    evaluation = outcome.evaluation
+    forms = {form: evaluation.format(form) for form in STUDY_FORMS} if evaluation else {}
     finished = Finished(outcome.scores, "\n".join(map(as_text, outcome.tables)) + report, forms)
     kept = {name: value for name, value in vars(finished).items() if value or name != "forms"}
-    content = {"key": key, **kept, "files": {name: _digest(out / name) for name in files}}
+    content = {"key": key, **kept, "files": {name: file_digest(out / name) for name in files}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return finished
 
@@ -157,7 +158,7 @@ def outcome_files(
     files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
     if outcome.sections:
         title = outcome.title or settings["name"]
-        files[REPORT] = partial(write_report, title=title, sections=outcome.sections, provenance=origin)
+        files[REPORT] = lambda path: write_text(path, report_page(title, outcome.sections, origin))
     for name in files:
         for part in name.split("/"):
             check_file_name(part)
@@ -172,11 +173,6 @@ def _earlier_files(out: Path) -> dict[str, str]:
         if not _WRITTEN.fullmatch(name) or any(part.startswith(".") for part in name.split("/")):
             raise ParameterError(f"{out / FINISHED} is damaged: no study writes {name!r:.60}; give another folder")
     return earlier
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> None:

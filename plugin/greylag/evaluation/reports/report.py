@@ -9,10 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from greylag.base import Table, as_html, cell_text, check_sequences, visible, write_text
+from greylag.base import Table, as_html, cell_text, check_sequences, visible
 from greylag.evaluation.reports.figures import Figure
 from greylag.evaluation.reports.queries import QueryChanges
 from greylag.evaluation.scoring.significance import Comparison
@@ -41,13 +40,8 @@ class Section:
         check_sequences(parts=self.parts)
 
 
-def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
-    """Write a report atomically. The provenance, mapping names to values that JSON knows, is folded at the end."""
-    write_text(path, report_page(title, sections, provenance))
-
-
 def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
-    """Write the page of a report."""
+    """Write the page of a report. The provenance, mapping names to values that JSON knows, is folded at the end."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

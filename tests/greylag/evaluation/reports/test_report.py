@@ -16,7 +16,7 @@ from greylag.base import ParameterError
 from greylag.base.core.tables import Table, as_html, as_text, html_text
 from greylag.evaluation import Figure, Scores, Section, line_figure, parse_measure
 from greylag.evaluation.reports.queries import Place, QueryChange, QueryChanges, most_changed, query_changes
-from greylag.evaluation.reports.report import write_report
+from greylag.evaluation.reports.report import report_page
 from greylag.features.spelling import parse_feature
 from greylag.learning.data import RankingData, measure_spreads
 from greylag.rankers import RankingModel
@@ -51,7 +51,8 @@ def queries():
 
 def test_a_page_has_all_content_and_loads_nothing(tmp_path):
     for name in ("report", "again"):
-        write_report(tmp_path / f"{name}.html", "A <title>", sections(), {"seed": 3, "settings": {"name": "x"}})
+        page = report_page("A <title>", sections(), {"seed": 3, "settings": {"name": "x"}})
+        (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     parsed = Page(page)
@@ -83,7 +84,7 @@ def test_a_page_has_all_content_and_loads_nothing(tmp_path):
 
 
 def test_queries_with_both_rankings(tmp_path):
-    write_report(tmp_path / "report.html", "t", [queries()], {})
+    (tmp_path / "report.html").write_text(report_page("t", [queries()], {}), encoding="utf-8")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     parsed = Page(text)
     assert parsed.open == []
@@ -139,7 +140,7 @@ def test_subtopics_titles_and_excerpts(tmp_path):
     left, right = ([place.covers for place in places] for places in (found.queries[0].left, found.queries[0].right))
     assert left == [(("x<y>", True),), (("3", True),), (("x<y>", False), ("3", False))]
     assert right == [(("x<y>", True), ("3", True)), (("x<y>", False),), (("3", False),)]
-    write_report(tmp_path / "r.html", "t", [Section("s", parts=[found])], {})
+    (tmp_path / "r.html").write_text(report_page("t", [Section("s", parts=[found])], {}), encoding="utf-8")
     parsed = Page((tmp_path / "r.html").read_text())
     assert parsed.open == []
     assert parsed.rows[5][:2] == ["1", "c"]
@@ -265,7 +266,8 @@ def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path):
     odd = "a\x1b[31m\u202eb\u2066"
     figure = line_figure(odd, odd, odd, {odd: ({odd: {0.0: 1.0, 1.0: 2.0}}, {odd: 1.5})})
     table = Table(odd, [odd], [[odd]])
-    write_report(tmp_path / "r.html", odd, [Section(odd, odd, [table, figure])], {odd: odd})
+    page = report_page(odd, [Section(odd, odd, [table, figure])], {odd: odd})
+    (tmp_path / "r.html").write_text(page, encoding="utf-8")
     for text in ((tmp_path / "r.html").read_text(), figure.svg, as_html(table), html_text(odd)):
         assert r"a\x1b[31m\u202eb\u2066" in text or "<svg" in text
         assert not re.search("[\x1b\u202e\u2066]", text)
