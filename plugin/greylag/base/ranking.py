@@ -157,12 +157,9 @@ class Ranking(Printed):
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
         """Reorder the documents by the 0-based positions `order`, each once, with scores n, n - 1, ..., 1."""
         check_sequences(order=order)
-        positions = np.asarray(order).tolist()
-        if sorted(positions) != [*range(len(self))]:
+        if sorted(np.asarray(order).tolist()) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
-        return Ranking.trusted(
-            self.qid, self.query, tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0)
-        )
+        return self.first(order)
 
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
         """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
@@ -235,14 +232,14 @@ def unit_range(values: FloatArray) -> FloatArray:
 
 def _is_pair(value: Any) -> bool:
     """Return whether a value is a docid with a score."""
-    pair = isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(one, bool) for one in value)
+    pair = isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(part, bool) for part in value)
     return pair and isinstance(value[0], str | Integral) and isinstance(value[1], Real)
 
 
 def is_scored(value: Any) -> bool:
     """Return whether a value is a list of pairs (docid, score), or of Pyserini's hits."""
     return isinstance(value, tuple | list) and all(
-        _is_pair(one) or (hasattr(one, "docid") and hasattr(one, "score")) for one in value
+        _is_pair(item) or (hasattr(item, "docid") and hasattr(item, "score")) for item in value
     )
 
 
@@ -277,7 +274,7 @@ class Run(Printed, Mapping[str, Ranking]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rankings", tuple(self.rankings))
-        if other := next((one for one in self.rankings if not isinstance(one, Ranking)), None):
+        if other := next((given for given in self.rankings if not isinstance(given, Ranking)), None):
             raise ParameterError(f"a run consists of rankings, not {shown(other)}: Run.from_dict reads scores by docid")
         object.__setattr__(self, "_by_qid", {ranking.qid: ranking for ranking in self.rankings})
         if len(self._by_qid) != len(self.rankings):

@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -131,9 +131,9 @@ class FusionRule(ABC):
             given = f"weights={spell(self.weights)} for {number} runs"
             raise ParameterError(f"{self.name} has {given}: give one weight per run, in the order of the runs")
 
-    def scores(self, pooled: PooledRankings, places: Sequence[int] | None = None) -> FloatArray:
+    def scores(self, pooled: PooledRankings, places: list[int] | slice = slice(None)) -> FloatArray:
         """Score the documents, shape (n,), by all rankings or by those at these places alone."""
-        terms = _at(self.terms(pooled), places)
+        terms = self.terms(pooled)[:, places]
         self.check_number(terms.shape[1])
         if self.weights:
             terms = terms * self.weights
@@ -209,15 +209,10 @@ class CombMNZ(CombSUM):
 
     name: ClassVar[str] = "combmnz"
 
-    def scores(self, pooled: PooledRankings, places: Sequence[int] | None = None) -> FloatArray:
+    def scores(self, pooled: PooledRankings, places: list[int] | slice = slice(None)) -> FloatArray:
         """Multiply the weighted sums by the numbers of rankings, shape (n,)."""
-        rankings: IntArray = np.isfinite(_at(pooled.ranks, places)).sum(axis=1)
+        rankings: IntArray = np.isfinite(pooled.ranks[:, places]).sum(axis=1)
         return super().scores(pooled, places) * rankings
-
-
-def _at(terms: FloatArray, places: Sequence[int] | None) -> FloatArray:
-    """Return the columns of the rankings at these places, or all."""
-    return terms if places is None else terms[:, list(places)]
 
 
 FUSIONS: Mapping[str, FusionRule] = {rule.name: rule for rule in (RRF(), CombSUM(), CombMNZ())}
@@ -288,8 +283,8 @@ class GivenRun(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the query's ranking in the run."""
-        found = self._run.get(query.qid, Ranking(query.qid, "", (), np.empty(0)))
-        return Ranking(query.qid, query.text, found.docids, found.scores)
+        ranking = self._run.get(query.qid, Ranking(query.qid, "", (), np.empty(0)))
+        return Ranking(query.qid, query.text, ranking.docids, ranking.scores)
 
 
 @guided
@@ -353,11 +348,8 @@ def _in_order(what: str, values: Mapping[str, Any], names: Sequence[str]) -> lis
 
 def cut(method: str | Fusion, k: int | None) -> Fusion:
     """Make a method of fusion that keeps the first k documents of each ranking, or all."""
-    if k is not None:
-        check_counts(k=k)
-    return partial(_head, parse_fusion(method) if isinstance(method, str) else method, k)
-
-
-def _head(fuse: Fusion, k: int | None, rankings: Sequence[Ranking]) -> Ranking:
-    fused = fuse(rankings)
-    return fused if k is None else fused.head(k)
+    fuse = parse_fusion(method) if isinstance(method, str) else method
+    if k is None:
+        return fuse
+    check_counts(k=k)
+    return lambda rankings: fuse(rankings).head(k)

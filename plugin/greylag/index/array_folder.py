@@ -153,11 +153,11 @@ def make(source: ArraySource) -> Found:
     return _inspect(folder, source)
 
 
-def tidy(found: Found) -> None:
+def tidy(opened: Found) -> None:
     """Record that a folder was found undamaged, and remove outdated ones and killed processes' leftovers beside it."""
-    found.seal()
-    sweep(found.folder.parent)
-    for other in _outdated(found.folder):
+    opened.seal()
+    sweep(opened.folder.parent)
+    for other in _outdated(opened.folder):
         with suppress(OSError, ParameterError):
             remove_folder(other)
 

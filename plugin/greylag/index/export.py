@@ -7,7 +7,7 @@ see `array_folder`. Surface words are in ``INDEX.words.greylag``, once a feature
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from greylag.index.languages import warn_of
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
-from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
+from greylag.index.tables import DTYPES, join, offsets, ranges
 from greylag.index.words import WORD_DTYPES, CollectionWords, Words, write_words
 
 _log = logging.getLogger("greylag")
@@ -61,38 +61,34 @@ def verify_words(source: LuceneIndex) -> list[str]:
 
 
 def _arrays_of(source: LuceneIndex) -> ArraySource:
-    write, note = partial(_write, source), lambda: source.likely_language() or ""
-    return _source(source, "greylag", "exporting positions", DTYPES, write, fingerprint, note)
+    return _source(
+        source,
+        "greylag",
+        making="exporting positions",
+        dtypes=DTYPES,
+        write=partial(_write, source),
+        note=lambda: source.likely_language() or "",
+    )
 
 
 def _words_of(source: LuceneIndex) -> ArraySource:
     def write(writer: Writer) -> None:
         write_words(source.texts(), writer.append, writer.read)
 
-    return _source(source, "words.greylag", "exporting words", WORD_DTYPES, write, lambda _: "")
+    how = {"dtypes": WORD_DTYPES, "write": write, "identity": lambda _: ""}
+    return _source(source, "words.greylag", making="exporting words", **how)
 
 
-def _source(
-    source: LuceneIndex,
-    suffix: str,
-    making: str,
-    dtypes: Mapping[str, str],
-    write: Callable[[Writer], None],
-    identity: Callable[[Mapping[str, Any]], str],
-    note: Callable[[], str] = str,
-) -> ArraySource:
+def _source(source: LuceneIndex, suffix: str, **how: Any) -> ArraySource:
+    """Describe a folder of arrays beside an index; `how` they are made is as in `ArraySource`."""
     path = named(source.path)
     return ArraySource(
         name=str(path),
-        making=making,
         places=places(f"{path.name}.{suffix}", path.parent, str(path.resolve())),
         fingerprint=source.fingerprint,
-        dtypes=dtypes,
-        write=write,
         files=[path],
         check=source.check_integrity,
-        identity=identity,
-        note=note,
+        **how,
     )
 
 

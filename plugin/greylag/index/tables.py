@@ -175,13 +175,11 @@ class Tables:
 
     def find_docids(self, docids: Sequence[bytes]) -> IntArray:
         """Find the numbers of docids in UTF-8, -1 for one that the collection lacks."""
-        numbers: IntArray = find(self.docids, self.docid_offsets, self.docid_order, *join(docids))
-        return numbers
+        return find(self.docids, self.docid_offsets, self.docid_order, *join(docids))
 
     def find_terms(self, terms: Sequence[bytes]) -> IntArray:
         """Find the numbers of terms in UTF-8, -1 for one that the collection lacks."""
-        numbers: IntArray = find(self.terms, self.term_offsets, self.docid_order[:0], *join(terms))
-        return numbers
+        return find(self.terms, self.term_offsets, self.docid_order[:0], *join(terms))
 
 
 def _decode_texts(text: Bytes, starts: IntArray, numbers: IntArray | Int32Array) -> list[str]:

@@ -27,13 +27,13 @@ class Reference:
 @cache
 def references() -> tuple[Reference, ...]:
     """Return all references, in the file's order."""
-    found = []
+    entries = []
     for kind, key, body in _ENTRY.findall((files("greylag") / "references.bib").read_text(encoding="utf-8")):
         fields = dict(_FIELD.findall(body))
         names = tuple(fields.pop("keywords").split(", "))
         line = ", ".join([key, *(f"{name} = {{{value}}}" for name, value in fields.items())])
-        found.append(Reference(key, names, f"@{kind}{{{line}}}"))
-    return tuple(found)
+        entries.append(Reference(key, names, f"@{kind}{{{line}}}"))
+    return tuple(entries)
 
 
 def cite(text: str, without: Collection[str] = ()) -> list[str]:

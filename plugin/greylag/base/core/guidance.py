@@ -44,14 +44,14 @@ def _instead(named: Any, options: dict[str, Any]) -> str:
     ours = [f"write {new} for {name}" for name in wrong if (new := meant(name, known))]
     makers = [getattr(named, name) for name in dir(named) if name.startswith("from_")]
     # A class whose fields are all made by its makers is made by these.
-    direct = [named] if not makers or any(one.kind is not one.KEYWORD_ONLY for one in known.values()) else []
+    direct = [named] if not makers or any(field.kind is not field.KEYWORD_ONLY for field in known.values()) else []
     calls = [_call(maker.__qualname__, maker) for maker in [*direct, *makers]]
     return "; ".join([*ours, f"the call is {' or '.join(calls)}"])
 
 
 def _parameters(named: Any) -> dict[str, Parameter]:
-    every = signature(named).parameters.items()
-    return {name: one.replace(annotation=Parameter.empty) for name, one in every if name not in ("self", "cls", "_")}
+    own = [(name, field) for name, field in signature(named).parameters.items() if name not in ("self", "cls", "_")]
+    return {name: field.replace(annotation=Parameter.empty) for name, field in own}
 
 
 def _call(name: str, named: Any) -> str:

@@ -26,7 +26,7 @@ def remedy(value: Any) -> str:
     first = value[0] if isinstance(value, list | tuple) and value else value
     hits = isinstance(item, list | tuple) and item and hasattr(item[0], "docid")
     fields = isinstance(item, Mapping) and {"title", "description"} & item.keys()
-    irds = any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id"))
+    irds = any(hasattr(item, name) for item in (value, first) for name in ("queries_iter", "query_id"))
     kinds = {
         "files with greylag.read_run, read_qrels or read_topics": isinstance(value, str | Path),
         "frames with greylag.read_run, read_topics or read_qrels": hasattr(value, "columns"),

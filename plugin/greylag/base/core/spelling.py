@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from importlib import import_module
@@ -75,8 +76,11 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
     inside = match["options"] if match else None
     pairs = [part.partition("=") for part in _COMMA.split(inside or "") if part]
     if match is None or not all(name.strip() and value.strip() for name, _, value in pairs):
-        meant = _BARE.sub(r"=[\1]", text.strip().lower())
-        how = f": write {meant}" if meant != text.strip() and _reads(meant) else ""
+        meant, how = _BARE.sub(r"=[\1]", text.strip().lower()), ""
+        if meant != text.strip():
+            with suppress(ParameterError):  # no call either
+                read_call(meant)
+                how = f": write {meant}"
         raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...){how}")
     options: dict[str, Value] = {}
     # Not in a comprehension, which would keep the last of two in silence.
@@ -85,15 +89,6 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
             raise ParameterError(f"{match['name']} has the option {name.strip()} twice: keep one")
         options[name.strip()] = read_value(value.strip())
     return match["name"], options
-
-
-def _reads(text: str) -> bool:
-    """Return whether a text is of the form of a call."""
-    try:
-        read_call(text)
-    except ParameterError:
-        return False
-    return True
 
 
 def read_value(text: str) -> Value:

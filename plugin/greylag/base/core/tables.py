@@ -127,7 +127,7 @@ def as_latex(table: Table, label: str = "", note: str = "") -> str:
 
     def side(column: int) -> str:
         # Numbers stand below each other at the left of their marks.
-        marked = any(isinstance(one := row[column], Marked) and one.mark for row in cells)
+        marked = any(isinstance(value := row[column], Marked) and value.mark for row in cells)
         return "r" if _is_numeric(replace(table, rows=cells), column) and not marked else "l"
 
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
@@ -150,7 +150,7 @@ def _points(rows: Sequence[Row], decimals: int) -> float:
     def width(cell: Cell) -> float:
         marks = 4.5 * len(cell.mark.strip()) if isinstance(cell, Marked) else 0
         letters = cell_text(replace(cell, mark="") if isinstance(cell, Marked) else cell, decimals)
-        wide = (3.9 if one in _NARROW else 7.8 if one.isupper() or one in "@%+mw" else 5.2 for one in letters)
+        wide = (3.9 if c in _NARROW else 7.8 if c.isupper() or c in "@%+mw" else 5.2 for c in letters)
         return marks + sum(wide)
 
     return sum(max(map(width, column)) for column in zip(*rows, strict=True))
@@ -244,7 +244,7 @@ def table_frame(table: Table, library: Library = "pandas") -> Any:
 
     # A column with empty cells is one of floats, which have NaN for them.
     def kind(column: Sequence[Any]) -> type:
-        return next((one for one in (str, int) if all(isinstance(cell, one) for cell in column)), float)
+        return next((type_ for type_ in (str, int) if all(isinstance(cell, type_) for cell in column)), float)
 
     kinds = map(kind, zip(*rows, strict=True))
     return as_frame(dict(zip(table.header, kinds, strict=True)), rows, library)

@@ -13,7 +13,7 @@ import numpy as np
 from greylag.base.errors import FormatError
 
 MAX_ARCHIVE_BYTES, MAX_EXPANSION = 1 << 30, 100
-"""An archive larger than so many bytes may unpack to so many times its size; vectors do not shrink as much."""
+"""Above this size in bytes, an archive may unpack to this multiple of it; vectors do not shrink as much."""
 # NumPy reads the header of an array by Python's parser. In Python 3.11 that may end in a SystemError about recursion if
 # several threads do so at once.
 _PARSING = Lock()

@@ -55,5 +55,5 @@ def _libraries(n_modules: int) -> list[Any]:
     """Return the controllers of the BLAS that modules have loaded: NumPy's, and later SciPy's."""
     from threadpoolctl import ThreadpoolController  # slow to import
 
-    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return found
+    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return controllers

@@ -61,8 +61,8 @@ class Cache:
         """Load the value of a key, or None."""
         if not self.path.exists():
             return None
-        found = self._attempt(lambda store: [_unseal(key, content) for (content,) in store.execute(_SELECT, (key,))])
-        return found[0] if found else None
+        kept = self._attempt(lambda store: [_unseal(key, content) for (content,) in store.execute(_SELECT, (key,))])
+        return kept[0] if kept else None
 
     def save(self, key: bytes, value: Any) -> bool:
         """Keep a value; return whether it is kept. `TypeError` if it is not data (see `encode`)."""
@@ -164,7 +164,7 @@ def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, 
         and value.dtype.isnative
         and value.flags.c_contiguous
         and len(value.shape) == len(shape)
-        and all(size in (None, of_value) for size, of_value in zip(shape, value.shape, strict=True))
+        and all(wanted in (None, size) for wanted, size in zip(shape, value.shape, strict=True))
         and bool(((value >= least) & (value <= most)).all())  # false for NaN
     )
 

@@ -123,8 +123,8 @@ def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
         faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "reads the file as Latin-1")
         text = content.decode("latin-1")
     # Where files were joined, or marked twice, the mark would be a part of the first name.
-    if found := _MARKED_LINE.search(text):
-        line = before + text.count("\n", 0, found.start()) + 1
+    if marked := _MARKED_LINE.search(text):
+        line = before + text.count("\n", 0, marked.start()) + 1
         faults.repair(line, "begins with a byte-order mark, as where files were joined", "removes it")
         text = _MARKED_LINE.sub("", text)
     return text.encode()
@@ -193,10 +193,10 @@ def split_rows(
     forms, before = (columns, *others), 0
     for block in blocks:
         # What `scan` makes of a whole block with the first form stands for its rows; None leaves them to this loop.
-        if scan and columns == forms[0] and (found := scan(block)):
-            yield before + 1, found
-            before, others = before + found.lines, ()
-            seen.update(found.qids)
+        if scan and columns == forms[0] and (scanned := scan(block)):
+            yield before + 1, scanned
+            before, others = before + scanned.lines, ()
+            seen.update(scanned.qids)
             continue
         _check_line_ends(block, faults.path, before)
         for number, line in enumerate(io.BytesIO(block), before + 1):
@@ -240,7 +240,7 @@ def _is_line(row: list[bytes], columns: str) -> bool:
 
 def read_pairs(path: str | Path, columns: str) -> dict[str, str]:
     """Read lines of a name and its group, such as ``qid fold``, or as CSV, with a header or not."""
-    (named, what), found = columns.split(), dict[str, str]()
+    (named, what), groups = columns.split(), dict[str, str]()
     with Faults(path, lenient=None) as faults:
         lines = read_text(path, faults).decode().split("\n")
     first = next((line for line in lines if line.strip() and line[0] != "#"), "")
@@ -255,9 +255,9 @@ def read_pairs(path: str | Path, columns: str) -> dict[str, str]:
             continue
         if len(cells) != 2 or not all(cells):
             raise FormatError(path, number, f"{lines[number - 1]!r:.60} is not of the form {named} {what}")
-        if found.setdefault(*cells) != cells[1]:
+        if groups.setdefault(*cells) != cells[1]:
             raise FormatError(path, number, f"{named} {cells[0]!r} has two {what} names: keep one of the lines")
-    return found
+    return groups
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:

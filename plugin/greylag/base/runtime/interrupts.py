@@ -6,10 +6,6 @@ import os
 import signal
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # this module is there before anything else, and imports next to nothing
-    from types import FrameType
-
 IGNORED_SECONDS = 1.0
 """Seconds in which further interrupts are ignored, so that cleaning up is not interrupted."""
 
@@ -23,7 +19,7 @@ def handle_interrupts() -> None:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether an exception is due to an interrupt, of which Numba and imports make other exceptions."""
+    """Return whether an exception is due to an interrupt, which Numba and imports turn into other exceptions."""
     return isinstance(error, KeyboardInterrupt) or bool(_pressed)
 
 
@@ -39,7 +35,7 @@ def ignore_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _press(_: int, __: FrameType | None) -> None:
+def _press(_: int, __: object) -> None:
     now = time.monotonic()
     if not _pressed:
         _pressed.append(now)

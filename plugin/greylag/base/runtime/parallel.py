@@ -75,7 +75,7 @@ _current: ContextVar[_Position | None] = ContextVar("position in the work", defa
 
 def keeping(keeper: Any) -> AbstractContextManager[None]:
     """Keep the results of all maps in the block, which must do the same whenever the keeper has something."""
-    return _at(_Position(keeper))
+    return _placed(_Position(keeper))
 
 
 def reserved_path() -> str:
@@ -230,7 +230,7 @@ def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Pos
     def compute(items: Items, step: progress.Step) -> Iterator[Numbered]:
         for number, item in items:
             inner = _Position(position.keeper, f"{path}.{number}", position.in_worker)
-            with _at(inner), step.inside(), gather_missing() as tally:
+            with _placed(inner), step.inside(), gather_missing() as tally:
                 result = function(item, *shared)
             yield number, result, tally.counts
 
@@ -358,7 +358,7 @@ class _Call:
         """Return the result of an item, and the messages that this process has to relay."""
         function = self.function or self._unpacked(content)
         with (
-            _at(_Position(in_worker=True)),
+            _placed(_Position(in_worker=True)),
             progress.at(None),
             _recorded(self.process != _PROCESS) as records,
             gather_missing() as tally,
@@ -435,7 +435,7 @@ def _recorded(is_foreign: bool) -> Iterator[SimpleQueue[logging.LogRecord]]:
 
 
 @contextmanager
-def _at(position: _Position) -> Iterator[None]:
+def _placed(position: _Position) -> Iterator[None]:
     token = _current.set(position)
     try:
         yield

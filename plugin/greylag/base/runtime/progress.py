@@ -48,7 +48,7 @@ class Step:
 
 @contextmanager
 def step(what: str, total: int | None = None) -> Iterator[Step]:
-    """Begin a step, such as "features", of so many items; inside another step, it is a phase of that."""
+    """Begin a step, such as "features", of `total` items; inside another step, it is a phase of that."""
     outer = _bar.get()
     if outer is not ... or sys.stderr is None or not sys.stderr.isatty():
         yield Step(what, total, None if outer is ... else outer, is_part=True)

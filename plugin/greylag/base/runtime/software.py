@@ -31,7 +31,8 @@ def code(*packages: str) -> str:
         spec = find_spec(package)
         lone = [Path(spec.origin)] if spec and spec.origin and spec.has_location else []
         folders = spec.submodule_search_locations if spec else None
-        for path in lone if folders is None else sorted(path for one in folders for path in Path(one).rglob("*.py")):
+        files = [path for folder in folders or () for path in Path(folder).rglob("*.py")]
+        for path in lone if folders is None else sorted(files):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -48,7 +49,7 @@ def entry_files(kind: str, name: str) -> list[str]:
 
 def code_files(*modules: str) -> list[str]:
     """List the code that results of imported modules depend on, but for greylag's own, whether imported yet or not."""
-    found = set[str]()
+    files_of_code = set[str]()
     for top in {module.partition(".")[0] for module in modules} - {*OWN}:
         module = sys.modules.get(top)
         path: str | None = next(iter(getattr(module, "__path__", ())), None) or getattr(module, "__file__", None)
@@ -56,18 +57,18 @@ def code_files(*modules: str) -> list[str]:
             continue
         is_package, folder = hasattr(module, "__path__"), os.path.dirname(os.path.abspath(path))
         for part in getattr(module, "__path__", ()):
-            found.update(_code_below(part, whole=True))
+            files_of_code.update(_code_below(part, whole=True))
         if os.path.basename(folder) in INSTALLED:
-            found.update([] if is_package else [path])
+            files_of_code.update([] if is_package else [path])
             continue
-        # A lone module may import any file of its folder, late, too; beside a package lie tests and scripts, of which
-        # only those count that are imported.
-        found.update([] if is_package else _code_below(folder, whole=False))
+        # A lone module may import any file of its folder, late, too; beside a package lie tests and scripts, and only
+        # those count that are imported.
+        files_of_code.update([] if is_package else _code_below(folder, whole=False))
         files = (getattr(other, "__file__", None) or "" for other in [*sys.modules.values()])
-        found.update(
+        files_of_code.update(
             file for file in files if file.startswith(folder + os.sep) and {*INSTALLED}.isdisjoint(file.split(os.sep))
         )
-    return sorted(found)
+    return sorted(files_of_code)
 
 
 def _code_below(folder: str, *, whole: bool) -> Iterator[str]:

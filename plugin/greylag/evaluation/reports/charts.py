@@ -62,9 +62,9 @@ def _interval(c: Comparison) -> Interval:
 
 def changes_figure(compared: Compared) -> Figure:
     """Draw all these charts in one figure, each with the names of its runs as the title."""
-    found = first_comparisons(compared)
-    panels = {f"{c.run} against {c.baseline}": _bars(scores, c.baseline, c.run) for scores, c in found}
-    measure = found[-1][1].measure
+    pairs = first_comparisons(compared)
+    panels = {f"{c.run} against {c.baseline}": _bars(scores, c.baseline, c.run) for scores, c in pairs}
+    measure = pairs[-1][1].measure
     return bar_figure(f"Changes of {measure} by query", f"change of {measure}", panels)
 
 

@@ -277,7 +277,7 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
             given = RunParts(run) if isinstance(run, str | Path) else run
             given = given if isinstance(given, RunParts) else as_run(given, tag=name)
             with naming(name):
-                opened[name], rankings[name], score = _opened(given, judged, once=once)
+                opened[name], rankings[name], score = _open_to_score(given, judged, once=once)
                 check_rows(opened[name], {} if judged.by_subtopic else judged.qrels)
                 noticed = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
                 warnings += [f"{name}: {warning}" for warning in noticed]
@@ -289,7 +289,7 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
     return _ReadRuns(judged, opened, scores, (*warnings, *identical(rankings)))
 
 
-def _opened(run: Run | RunParts, judged: _Judged, *, once: bool) -> tuple[Run, Hashable, Callable[[], Scores]]:
+def _open_to_score(run: Run | RunParts, judged: _Judged, *, once: bool) -> tuple[Run, Hashable, Callable[[], Scores]]:
     """Return a run, or its first documents if it is read `once`, a key of its rankings, and a function that scores."""
     if isinstance(run, RunParts) and once:  # it may be larger than memory
         parts = run.apply(partial(PartsScores, judged.qrels, judged.measures))

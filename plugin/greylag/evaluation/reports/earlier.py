@@ -134,10 +134,9 @@ def read_evaluation(path: str | Path) -> Evaluation:
 
 def digests(judgements: Mapping[str, Any]) -> dict[str, str]:
     """Return SHA-256 of the judged topics and of the judgements, whatever their order."""
-    of = {"topics": sorted(judgements), "judgements": judgements}
-    return {
-        name: sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest() for name, value in of.items()
-    }
+    parts = {"topics": sorted(judgements), "judgements": judgements}
+    texts = {name: json.dumps(value, sort_keys=True, default=dict) for name, value in parts.items()}
+    return {name: sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
 
 def is_evaluation(path: str | Path) -> bool:

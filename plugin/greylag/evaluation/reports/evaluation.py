@@ -330,7 +330,7 @@ class Evaluation(Formatted):
 
 
 def ordered_scores(scores: Mapping[str, Scores], names: Iterable[str]) -> dict[str, Scores]:
-    """Put scores in the order of names, of which others are ignored; `ParameterError` if a run is not among them."""
+    """Put scores in the order of names; `ParameterError` for a run that is not among them. More names are ignored."""
     listed = dict.fromkeys(names)
     if lacking := [run for run in scores if run not in listed]:
         raise ParameterError(f"the order lacks {few_names(lacking)}: name all runs")

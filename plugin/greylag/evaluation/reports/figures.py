@@ -73,20 +73,20 @@ def line_figure(
     """
     bars = deviations or {}
     heights = {title: _heights(panel, bars.get(title, {})) for title, panel in panels.items()}
-    every = [height for of_panel in heights.values() for height in of_panel]
+    every = [height for ends in heights.values() for height in ends]
     names = list(dict.fromkeys(name for curves, _ in panels.values() for name in curves))
     # By name over all panels, so that a curve has one colour in each of them.
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
-    levels = dict.fromkeys(name for _, of_panel in panels.values() for name in of_panel)
-    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(levels)}
+    level_names = dict.fromkeys(name for _, levels in panels.values() for name in levels)
+    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(level_names)}
     drawings = []
-    for title, (curves, of_panel) in panels.items():
+    for title, (curves, levels) in panels.items():
         x, y, drawn = _axes(
             title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log
         )
         drawn.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'))
         drawn.append(_text(4, TOP - 2, ylabel, ""))
-        for name, height in of_panel.items():
+        for name, height in levels.items():
             path = f"M{LEFT} {y(height):.1f}H{WIDTH - RIGHT}"
             drawn.append(f'<path d="{path}" stroke="{GREY}" stroke-dasharray="{dashes[name]}"/>')
         for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others

@@ -73,8 +73,8 @@ def name_with_baselines(
         if known is None and not Path(str(path).replace("{}", collection or "{}")).exists():
             alike = (
                 f": write --baseline {name}"
-                for number, (name, one) in enumerate(files.items(), 1)
-                if baseline in (str(number), one.name, one.stem, run_tag(within(one, collection)))
+                for number, (name, file) in enumerate(files.items(), 1)
+                if baseline in (str(number), file.name, file.stem, run_tag(within(file, collection)))
             )
             raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{next(alike, '')}")
         against.append(known or path)
@@ -88,7 +88,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     """Shorten names that are files of runs to these without folder and ending, unless two would share one."""
     short = {name: _stem(Path(name)) if name.endswith((*ENDINGS, ".gz")) else name for name in names}
     sharing = Counter(short.values())
-    return {name: one if sharing[one] == 1 else name for name, one in short.items()}
+    return {name: label if sharing[label] == 1 else name for name, label in short.items()}
 
 
 def _stem(path: Path) -> str:

@@ -83,22 +83,22 @@ def _columns(tested: Tested, *, signed: bool = False) -> dict[Measure, list[dict
     """Return columns of means by run, by measure: one of each collection, and the mean over them."""
     runs, measures = runs_and_measures(tested)
     by_part = [means_columns(scores, tests, signed=signed) for scores, tests in tested.values()]
-    found = {measure: [columns[place] for columns in by_part] for place, measure in enumerate(measures)}
-    for measure, columns in found.items():
+    by_measure = {measure: [columns[place] for columns in by_part] for place, measure in enumerate(measures)}
+    for measure, columns in by_measure.items():
         over = {run: float(np.mean([column[run].value for column in columns])) for run in runs}
         columns.append(means_column(measure, over, {}))
-    return found
+    return by_measure
 
 
 def joint_comparisons(tested: Tested) -> list[Table]:
     """Tabulate differences of means, with stars, corrected p, and exact p and p of equivalence if there are any."""
-    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    by_pair: dict[tuple[str, str, str], list[Comparison]] = {}
     for _, tests in tested.values():
         for c in tests.comparisons if tests else ():
-            found.setdefault((c.run, c.baseline, str(c.measure)), []).append(c)
+            by_pair.setdefault((c.run, c.baseline, str(c.measure)), []).append(c)
     header, differences = ("run", "against", "measure", *tested), list[Row]()
     p, exact, same = list[Row](), list[Row](), list[Row]()
-    for key, compared in found.items():
+    for key, compared in by_pair.items():
         cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
         differences.append((*key, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
         p.append((*key, *(None if c.not_run else c.corrected_p for c in compared)))

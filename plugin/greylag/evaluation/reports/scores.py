@@ -78,8 +78,8 @@ def means_columns(
     marks, columns = marks_of(scores, tests, signed=signed), list[dict[str, Marked]]()
     space = " " * bool(tests and tests.all_pairs)  # before letters of groups
     for place, measure in enumerate(next(iter(scores.values())).measures):
-        of_runs = {name: space + marks.get((name, measure), "") for name in scores}
-        columns.append(means_column(measure, {name: float(run.means[place]) for name, run in scores.items()}, of_runs))
+        by_run = {name: space + marks.get((name, measure), "") for name in scores}
+        columns.append(means_column(measure, {name: float(run.means[place]) for name, run in scores.items()}, by_run))
     return columns
 
 
@@ -105,11 +105,11 @@ def marks_of(
     if len(significance.baselines) == 1 and not signed:
         return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
     # One of two baselines is the run of their comparison, and either may have beaten the other.
-    found = [(c.run, c.baseline, c.measure, c.direction) for c in significance.comparisons if c.significant]
-    found += [(other, run, measure, -direction) for run, other, measure, direction in found]
+    beaten = [(c.run, c.baseline, c.measure, c.direction) for c in significance.comparisons if c.significant]
+    beaten += [(other, run, measure, -direction) for run, other, measure, direction in beaten]
     sides = dict[tuple[str, Measure, int], str]()
     for other, letter in baseline_letters(significance).items():
-        for run, against, measure, direction in found:
+        for run, against, measure, direction in beaten:
             if against == other:
                 sides[run, measure, direction] = sides.get((run, measure, direction), "") + letter
     marks = dict[tuple[str, Measure], str]()
@@ -141,7 +141,7 @@ def best_first(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[s
 def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
     """Return letters by run and measure such that two runs share one exactly if they do not differ significantly.
 
-    Each letter is a largest group of runs of which no two differ (the compact letter display of Piepho 2004); groups
+    Each letter is a largest group of runs without two that differ (the compact letter display of Piepho 2004); groups
     whose pairs all share other letters are left out. The first letter is of the first measure's best run.
     """
     order, letters = [*ranked(scores)], dict[tuple[str, Measure], str]()

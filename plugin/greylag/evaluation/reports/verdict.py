@@ -37,7 +37,7 @@ def verdict(compared: Compared) -> str:
         if test.all_pairs:
             best = next(name for name in ranked(scores) if any(name in (c.run, c.baseline) for c in comparisons))
             comparisons = [c for c in comparisons if best in (c.run, c.baseline)]
-            clauses = [_of_best(best, f"{scores[best].means[0]:.4f}", comparisons)]
+            clauses = [_best_clause(best, f"{scores[best].means[0]:.4f}", comparisons)]
         else:
             clauses = _clauses(comparisons)
         sentences.append(f"By {measure}, {'; '.join(clauses)}.")
@@ -52,18 +52,20 @@ def verdict(compared: Compared) -> str:
 
 def _clauses(comparisons: Sequence[Comparison]) -> list[str]:
     """Write a clause for each finding, of all runs with one baseline, or of a run with several."""
-    clauses, one = list[str](), len({c.baseline for c in comparisons}) == 1
+    clauses, alone = list[str](), len({c.baseline for c in comparisons}) == 1
     for direction, finding in FINDINGS.items():
-        found = [c for c in comparisons if c.significant * c.direction == direction]
-        for name in dict.fromkeys(c.baseline if one else c.run for c in found):
-            of_name = [c for c in found if name == (c.baseline if one else c.run)]
-            listed = few_names([f"{c.run if one else c.baseline} ({c.difference:+.4f})" for c in of_name], " and ")
-            verb = "are" if one and len(of_name) > 1 else "is"
-            clauses.append(f"{listed} {verb} {finding} {name}" if one else f"{name} is {finding} {listed}")
+        by_name = dict[str, list[str]]()
+        for c in comparisons:
+            if c.significant * c.direction == direction:
+                name, other = (c.baseline, c.run) if alone else (c.run, c.baseline)
+                by_name.setdefault(name, []).append(f"{other} ({c.difference:+.4f})")
+        for name, others in by_name.items():
+            listed, verb = few_names(others, " and "), "are" if len(others) > 1 else "is"
+            clauses.append(f"{listed} {verb} {finding} {name}" if alone else f"{name} is {finding} {listed}")
     return clauses
 
 
-def _of_best(best: str, mean: str, comparisons: Sequence[Comparison]) -> str:
+def _best_clause(best: str, mean: str, comparisons: Sequence[Comparison]) -> str:
     """Write which runs the best one is better than."""
     others = {c.run if c.baseline == best else c.baseline: c.significant for c in comparisons}
     findings = {

@@ -16,7 +16,7 @@ NEARLY_ALL = 0.9
 def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Check that judgements are of a run's queries and documents; return warnings, raise if none can be scored."""
     common = [qid for qid in run if qid in judgements]
-    judged = {qid: set(document_grades(of_query)) for qid, of_query in judgements.items()}
+    judged = {qid: set(document_grades(grades)) for qid, grades in judgements.items()}
     documents = set[str]().union(*judged.values())
     # Documents that are named like queries: the columns are exchanged, or queries are documents themselves. Of these,
     # the judged ones are queries of the run.
@@ -103,7 +103,7 @@ def group_equal(keys: Mapping[str, Hashable]) -> list[list[str]]:
 
 def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return warnings for measures whose relevance level no document has; `ParameterError` if no measure has one."""
-    top = max((max(document_grades(of_query).values(), default=0) for of_query in judgements.values()), default=0)
+    top = max((max(document_grades(grades).values(), default=0) for grades in judgements.values()), default=0)
     empty = [measure for measure in measures if measure.family.has_level and measure.rel > top]
     if not empty:
         return []
@@ -115,12 +115,12 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
     return [f"{reason}: the scores by {', '.join(map(str, empty))} are 0"]
 
 
-def document_grades(of_query: Mapping[str, Any]) -> dict[str, int]:
+def document_grades(judged: Mapping[str, Any]) -> dict[str, int]:
     """Return the grades by docid; judgements by subtopic give each document its highest grade."""
-    if set(map(type, of_query.values())) == {int}:  # as most are; the loop takes ten times as long
-        return dict(of_query)
+    if set(map(type, judged.values())) == {int}:  # as most are; the loop takes ten times as long
+        return dict(judged)
     grades: dict[str, int] = {}
-    for name, value in of_query.items():
+    for name, value in judged.items():
         for docid, grade in value.items() if isinstance(value, Mapping) else ((name, value),):
             grades[docid] = max(grade, grades.get(docid, grade))
     return grades

@@ -56,10 +56,10 @@ def compare_judgements(
     common = [qid for qid in first if qid in second]
     pairs = [(grade, second[qid][d]) for qid in common for d, grade in first[qid].items() if d in second[qid]]
     mine, other = np.array(pairs, np.int64).reshape(-1, 2).T
-    alone = [sum(len(of[qid]) for qid in common) - len(pairs) for of in qrels]
-    one, two = (_means(of, {*common}) for of in scores)
-    several = one if len(scores[0]) > 1 else ()
-    rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", one[name], two[name]) for name in several]
+    alone = [sum(len(judged[qid]) for qid in common) - len(pairs) for judged in qrels]
+    ours, theirs = (_means(by_run, {*common}) for by_run in scores)
+    several = ours if len(scores[0]) > 1 else ()
+    rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", ours[name], theirs[name]) for name in several]
     kappas = cohen_kappa((mine > 0).astype(int), (other > 0).astype(int)), cohen_kappa(mine, other)
     return Agreement(judges, len(pairs), tuple(alone), *kappas, tuple(rankings))
 
@@ -74,8 +74,8 @@ def _means(scores: Mapping[str, Scores], qids: set[str] | None = None) -> dict[s
     """Return the means of runs by measure, the better the higher, shape (runs,); of some queries if they are given."""
     first = next(iter(scores.values()))
     rows = [row for row, qid in enumerate(first.qids) if qids is None or qid in qids]
-    of_runs = np.array([replace(run, values=run.values[rows]).means for run in scores.values()]).T
-    better = [-means if m.family.lower_is_better else means for m, means in zip(first.measures, of_runs, strict=True)]
+    columns = np.array([replace(run, values=run.values[rows]).means for run in scores.values()]).T
+    better = [-means if m.family.lower_is_better else means for m, means in zip(first.measures, columns, strict=True)]
     return dict(zip(map(str, first.measures), better, strict=True))
 
 
@@ -90,8 +90,8 @@ def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) 
     from scipy import stats
 
     tau = float(stats.kendalltau(truth, estimate).statistic)
-    found = (None, None) if np.isnan(tau) else (tau, tau_ap(truth, estimate))
-    return RankCorrelation(first, second, *found)
+    pair = (None, None) if np.isnan(tau) else (tau, tau_ap(truth, estimate))
+    return RankCorrelation(first, second, *pair)
 
 
 def cohen_kappa(first: IntArray, second: IntArray) -> float | None:

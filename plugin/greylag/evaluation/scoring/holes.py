@@ -115,7 +115,7 @@ def score_holes(
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
     by_name, qrels = {name: as_run(run, tag=name) for name, run in runs.items()}, as_qrels(qrels)
     known = {} if teams is None else as_groups(teams, "team")
-    of_run = {name: known.get(name, name) for name in by_name}
+    team_of = {name: known.get(name, name) for name in by_name}
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
@@ -132,10 +132,10 @@ def score_holes(
             name: {qid: run[qid].docids[: measure.cutoff] if qid in run else () for qid in qrels}
             for name, run in by_name.items()
         }
-        held = {qid: {team: set[str]() for team in of_run.values()} for qid in qrels}
+        held = {qid: {team: set[str]() for team in team_of.values()} for qid in qrels}
         for name, top in tops.items():
             for qid, docids in top.items():
-                held[qid][of_run[name]].update(docids)
+                held[qid][team_of[name]].update(docids)
         # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
         highest = max(measure.rel, 1, *grades)
         filled = {
@@ -145,7 +145,7 @@ def score_holes(
         rewarded = {qid: {d for d, grade in judged.items() if grade >= measure.rel} for qid, judged in qrels.items()}
         ranked = {qid: Counter(chain(*(docids & rewarded[qid] for docids in held[qid].values()))) for qid in qrels}
         for name, run in by_name.items():
-            team = of_run[name]
+            team = team_of[name]
             alone = {qid: {d for d in held[qid][team] & rewarded[qid] if ranked[qid][d] == 1} for qid in qrels}
             others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
             own[name][column] = sum(len(alone[qid].intersection(top)) for qid, top in tops[name].items())

@@ -70,7 +70,7 @@ def pool_runs(
     judged : path or judgements, optional
         Judgements so far: their documents are pooled, and not judged again.
     sample : int >= 1, optional
-        Draw at most so many of a topic's documents to judge, each with the same probability.
+        Draw at most this many of a topic's documents to judge, each with the same probability.
     seed : int >= 0, default 0
         Seeds the draw, which depends on no other topic.
     """
@@ -79,18 +79,18 @@ def pool_runs(
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
     tops = {name: _top(name, run, depth) for name, run in runs.items()}
     labels = {name: (top.tag, name) for name, top in tops.items()}
-    of_run = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
+    team_of = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
     known = {} if judged is None else read_qrels(judged)
     if known and not any(qid in known for top in tops.values() for qid in top):
-        theirs, ours = (few_names([*dict.fromkeys(of)]) for of in (chain.from_iterable(tops.values()), known))
+        theirs, ours = (few_names([*dict.fromkeys(qids)]) for qids in (chain.from_iterable(tops.values()), known))
         raise ParameterError(f"runs and judgements have no topic in common ({theirs} against {ours})")
     counts, documents = {name: [0] * 4 for name in tops}, dict[str, tuple[str, ...]]()
     total = Counter[str]()
     for qid in dict.fromkeys(chain.from_iterable(tops.values())):
         ranked = {name: top[qid] for name, top in tops.items() if qid in top}
         pooled = dict[str, set[str]]()
-        for team in {of_run[name] for name in ranked}:
-            by_rank = zip_longest(*(one.docids for name, one in ranked.items() if of_run[name] == team))
+        for team in {team_of[name] for name in ranked}:
+            by_rank = zip_longest(*(ranking.docids for name, ranking in ranked.items() if team_of[name] == team))
             pooled[team] = {*islice(dict.fromkeys(filter(None, chain.from_iterable(by_rank))), depth)}
         holders = Counter(chain.from_iterable(pooled.values()))
         before = holders.keys() & known.get(qid, {}).keys()
@@ -102,16 +102,16 @@ def pool_runs(
         total["judged"] += len(before)
         documents[qid] = tuple(rest)
         for name, ranking in ranked.items():
-            own = pooled[of_run[name]].intersection(ranking.docids)
+            own = pooled[team_of[name]].intersection(ranking.docids)
             alone = {docid for docid in own if holders[docid] == 1}
             for kind, docids in enumerate((own, alone, own & before, own.intersection(rest))):
                 counts[name][kind] += len(docids)
-    rows: dict[str, tuple[str | int, ...]] = {name: (of_run[name], *of) for name, of in counts.items()}
+    rows: dict[str, tuple[str | int, ...]] = {name: (team_of[name], *numbers) for name, numbers in counts.items()}
     return JudgingPool(documents, total["judged"], total["omitted"], rows)
 
 
 def _top(name: str, run: Any, depth: int) -> Run:
-    """Return the top documents of a run, of whose file no others are kept."""
+    """Return a run's top documents, reading its file in parts."""
     if not isinstance(run, str | Path | RunParts):
         return as_run(run, tag=name).head(depth)
     parts = run if isinstance(run, RunParts) else RunParts(run)

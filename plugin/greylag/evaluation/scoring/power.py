@@ -1,4 +1,4 @@
-"""The power of paired tests: which true differences so many units show, and with which probability."""
+"""The power of paired tests: the true differences that a number of units shows, and how probably."""
 
 from __future__ import annotations
 

@@ -202,9 +202,9 @@ class PartsScores:
     def scores(self) -> Scores:
         """Return what `score_documents` returns for the whole run."""
         # But for values, the first documents show all, such as a run of other topics, which is refused.
-        found = score_documents(self.tops, self._qrels, self._measures)
-        rows = [self._values.get(qid, row) for qid, row in zip(found.qids, found.values, strict=True)]
-        return replace(found, values=np.array(rows).reshape(found.values.shape))
+        tops = score_documents(self.tops, self._qrels, self._measures)
+        rows = [self._values.get(qid, row) for qid, row in zip(tops.qids, tops.values, strict=True)]
+        return replace(tops, values=np.array(rows).reshape(tops.values.shape))
 
 
 def ranking_keys(run: Run) -> frozenset[tuple[str, int]]:
@@ -284,7 +284,7 @@ def _one_run(value: Any) -> Run:
     if isinstance(value, Mapping) and not isinstance(value, Run):
         first = next(iter(value.values()), None)
         queries = [*first.values()] if isinstance(first, Mapping) else []
-        if is_frame(first) or any(isinstance(one, Mapping | Ranking) for one in queries):
+        if is_frame(first) or any(isinstance(ranking, Mapping | Ranking) for ranking in queries):
             raise ParameterError(
                 f"{next(iter(value))!r} is a run, and evaluate scores one: compare(runs, qrels) scores several"
             )
@@ -338,7 +338,7 @@ def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatAr
     missing = tuple(qid for qid in qids if qid not in run)
     # A run without a ranking is scored as 0; one of other topics is a mistake.
     if (run or not qids) and not any(qid in run for qid in qids):
-        theirs, ours = (few_names([*found]) or "none" for found in (run, qids))
+        theirs, ours = (few_names([*names]) or "none" for names in (run, qids))
         raise ParameterError(
             f"run {run.tag!r} and the judgements have no query in common ({theirs} against {ours}): check that both "
             "are for the same topics"
@@ -379,7 +379,7 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
         same = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
         # It has no cut-off for RR, and a query's value is that under a geometric mean.
         whole = [replace(measure, cutoff=None) if measure.family is RECIPROCAL_RANK else measure for measure in same]
-        names = [Measure(one.family, one.cutoff).trec_name.removeprefix("gm_") for one in whole]
+        names = [Measure(measure.family, measure.cutoff).trec_name.removeprefix("gm_") for measure in whole]
         binary = {
             qid: {docid: 1 if grade >= rel else 0 if grade >= 0 else -1 for docid, grade in grades.items()}
             for qid, grades in _with_a_grade(qrels).items()

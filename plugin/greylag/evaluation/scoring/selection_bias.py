@@ -100,13 +100,12 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
     rule = best if rule is None else rule
     chosen, by_all = rule(np.arange(n))
     unseen = unseen_scores(rule, n, seed)
-    found = None
+    comparison = None
     if chosen != baseline:
         gains = np.round(sign * (values - values[names.index(baseline)]), DIFFERENCE_DECIMALS)
-        found = _corrected(scores[baseline], baseline, chosen, by_all, unseen, widening(gains, seed))
-    return BestOfMany(
-        chosen, float(unseen.mean()), found, simultaneous(scores, baseline, seed=seed) if len(names) > 1 else None
-    )
+        comparison = _corrected(scores[baseline], baseline, chosen, by_all, unseen, widening(gains, seed))
+    every = simultaneous(scores, baseline, seed=seed) if len(names) > 1 else None
+    return BestOfMany(chosen, float(unseen.mean()), comparison, every)
 
 
 def first_best(means: FloatArray) -> int:
@@ -130,7 +129,8 @@ def _parts(n: int, seed: int) -> list[IntArray]:
 
 def widening(gains: FloatArray, seed: int) -> float:
     """Return the factor of standard errors by which the best of systems with these gains, (m, n), is at level .05."""
-    n, rng, found = gains.shape[1], np.random.default_rng(seed), list[FloatArray]()
+    n, rng = gains.shape[1], np.random.default_rng(seed)
+    statistics = list[FloatArray]()
     means, errors = gains.mean(axis=1), gains.std(axis=1, ddof=1) / np.sqrt(n)
     # Under the null all means are 0, but those of clearly worse systems, which chance would not choose (Hansen 2005).
     worse = np.where(means < -errors * np.sqrt(2 * np.log(np.log(max(n, 3)))), means, 0.0)
@@ -145,9 +145,9 @@ def widening(gains: FloatArray, seed: int) -> float:
         choices = sums.argmax(axis=1)
         spread = np.maximum((centred[choices] * signs).std(axis=1, ddof=1), unseen.std(axis=1, ddof=1))
         other = (choices > 0) & (spread > 10.0**-DIFFERENCE_DECIMALS)
-        found.append(np.abs(unseen[other].mean(axis=1)) / spread[other] * np.sqrt(n))
+        statistics.append(np.abs(unseen[other].mean(axis=1)) / spread[other] * np.sqrt(n))
     # Rounded, since matrix products sum in another order on another processor.
-    peaks = -np.sort(-np.round(np.concatenate(found), _T_DECIMALS))
+    peaks = -np.sort(-np.round(np.concatenate(statistics), _T_DECIMALS))
     return max(1.0, float(peaks[int(SIGNIFICANCE_LEVEL * len(peaks))]) / critical_t(n)) if len(peaks) else 1.0
 
 

@@ -38,7 +38,7 @@ Test = Literal["t", "wilcoxon", "randomization"]
 Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
 
 MIN_TOPICS_OF_T = 20
-"""Below so many topics, the exact p stands beside that of a t-test, which misses its level there."""
+"""Below this number of topics, the exact p stands beside that of a t-test, which misses its level there."""
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
 
@@ -344,7 +344,7 @@ def compare_scores(
     scores : mapping
         Scores by name of run, in the order of the result.
     baseline : str or sequence of str, optional
-        One of the names, or several, each pair of which is compared once; by default, all pairs of runs are compared.
+        One of the names, or several, each pair compared once; by default, all pairs of runs are compared.
     test : {"t", "wilcoxon", "randomization"}, default "t"
         The test.
     alternative : {"two-sided", "greater"}, default "two-sided"
@@ -397,7 +397,7 @@ def compare_collections(
         planned += [
             (collection, *pair, column) for pair in (compared if pairs is None else pairs) for column in columns
         ]
-    ranked = {name: {run: of_run.ranked for run, of_run in scores.items()} for name, scores in collections.items()}
+    ranked = {name: {run: each.ranked for run, each in scores.items()} for name, scores in collections.items()}
     absent = [not_run(run, against, ranked[collection]) for collection, against, run, _ in planned]
     number = absent.count("")
     comparisons = [
@@ -413,7 +413,7 @@ def compare_collections(
         exact = correct([c.p if c.exact_p is None else c.exact_p for c in tested], design.correction).tolist()
         # Among themselves: equivalence is another family of hypotheses.
         same = correct([c.equivalence_p or 0.0 for c in tested], design.correction).tolist()
-        found = iter(
+        results = iter(
             replace(
                 c,
                 corrected_p=p,
@@ -422,7 +422,7 @@ def compare_collections(
             )
             for c, p, other, equal in zip(tested, corrected, exact, same, strict=True)
         )
-        comparisons = [c if c.not_run else next(found) for c in comparisons]
+        comparisons = [c if c.not_run else next(results) for c in comparisons]
     comparisons = [replace(c, **WITHOUT_VERDICT) if c.not_run else c for c in comparisons]
     return {
         name: Significance(
@@ -465,9 +465,9 @@ def _tukey(
     comparisons: Sequence[Comparison],
 ) -> list[Comparison]:
     """Replace the t-tests of all pairs by Tukey's HSD of each measure, corrected over the families of pairs."""
-    found, by_family = list(comparisons), dict[tuple[str, int], list[int]]()
+    results, by_family = list(comparisons), dict[tuple[str, int], list[int]]()
     for place, (collection, *_, column) in enumerate(planned):
-        if not found[place].not_run:
+        if not results[place].not_run:
             by_family.setdefault((collection, column), []).append(place)
     families = len(by_family)
     for (collection, column), places in by_family.items():
@@ -476,21 +476,21 @@ def _tukey(
         variance, freedom = residual_variance(values)
         error = math.sqrt(2 * variance / values.shape[1])
         critical = tukey_critical(len(values), freedom, families)
-        differences = np.round([found[place].difference for place in places], DIFFERENCE_DECIMALS)
+        differences = np.round([results[place].difference for place in places], DIFFERENCE_DECIMALS)
         t = differences / error if error else np.where(differences, np.copysign(np.inf, differences), 0.0)
         if error:
             p_values = tukey_p(np.abs(t), len(values), freedom)
         else:  # differences are equal on all topics: the exact p of each, by Bonferroni's correction
             equal = (np.full(values.shape[1], difference) for difference in differences)
-            p_values = np.minimum([len(places) * sign_flip_p(one, "two-sided") for one in equal], 1.0)
+            p_values = np.minimum([len(places) * sign_flip_p(values, "two-sided") for values in equal], 1.0)
         powers = figures(0.0, error, freedom + 1, critical, critical)
         for place, statistic, p in zip(places, t.tolist(), p_values.tolist(), strict=True):
-            difference = found[place].difference
+            difference = results[place].difference
             shown = {**powers, "interval": interval_of(difference, error, critical)}
             effect, corrected = difference / math.sqrt(variance) if variance else None, min(1.0, families * p)
             changed = {**shown, "effect_size": effect, "statistic": statistic, "p": p, "corrected_p": corrected}
-            found[place] = replace(found[place], **changed)
-    return found
+            results[place] = replace(results[place], **changed)
+    return results
 
 
 def as_baselines(baseline: str | Sequence[str] | None) -> list[str]:
@@ -724,7 +724,7 @@ def check_run_names(names: Iterable[Any]) -> None:
 
 def check_comparable(scores: Mapping[str, Scores], baselines: Sequence[str] = ()) -> None:
     """Raise `ParameterError` for anything but scores by name, on the same queries and by the same measures."""
-    if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
+    if not isinstance(scores, Mapping) or not all(isinstance(run, Scores) for run in scores.values()):
         raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
     if not scores:
         raise ParameterError("no scores: give at least one run's")

@@ -123,20 +123,16 @@ class _Checks:
             self.refuse("scores", number, f"score {score.decode()!r} is not a number")
         elif before is not None and value > before[1]:
             self.refuse("scores", number, f"score {score.decode()} is higher than the one before it, {before[1]:g}")
-        elif before is not None and docid > before[2] and _tie(value, before[1]):
+        elif before is not None and docid > before[2] and np.float32(value) == np.float32(before[1]):
+            # trec_eval compares scores in float32, and docids where these are equal.
             self.turned.add(qid)
         counted = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
         # After a fault, count on from what was there, so that one mistake is not reported at every line below.
         self.last[qid] = counted, value if math.isfinite(value) else math.inf, docid
 
 
-def _tie(score: float, other: float) -> bool:
-    """Return whether trec_eval compares docids, as scores are equal in float32."""
-    return score == other or bool(np.float32(score) == np.float32(other))
-
-
 def known_documents(path: Path) -> Callable[[set[bytes]], set[bytes]]:
-    """Return which docids are known by a file of them, or of judgements, of which a run has to have one at all."""
+    """Return which docids are known by a file of them, or by judgements: all, if a run shares one with these."""
     with Faults(path, lenient=None) as faults:
         rows = [row for _, row in read_rows(path, "docid", faults, "qid iteration docid grade", BEIR_COLUMNS)]
     if len(rows[0]) == 1:

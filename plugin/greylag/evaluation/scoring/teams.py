@@ -17,16 +17,17 @@ Teams = GroupsLike | str | Path
 def assign_teams(known: Mapping[str, Sequence[str]], teams: Teams) -> dict[str, str]:
     """Return each run's team; `known` are, by its name, the names and tags that teams may be given by."""
     if isinstance(teams, str | Path) and not Path(teams).exists():
-        found = {name: _matched(str(teams), labels) for name, labels in known.items()}
+        what = f"{teams} does not exist as a file, and as a pattern"
+        assigned = {name: _matched(str(teams), labels) for name, labels in known.items()}
     else:
-        given = read_pairs(teams, "run team") if isinstance(teams, str | Path) else as_groups(teams, "team")
-        found = {name: next((given[one] for one in labels if one in given), None) for name, labels in known.items()}
-    if lacking := [name for name, team in found.items() if team is None]:
-        what = str(teams) if isinstance(teams, str | Path) else "teams by name or tag"
-        if isinstance(teams, str | Path) and not Path(teams).exists():
-            what = f"{teams} does not exist as a file, and as a pattern"
+        what, given = "teams by name or tag", teams
+        if isinstance(given, str | Path):
+            what, given = str(given), read_pairs(given, "run team")
+        by_label = as_groups(given, "team")
+        assigned = {name: next(filter(None, map(by_label.get, labels)), None) for name, labels in known.items()}
+    if lacking := [name for name, team in assigned.items() if team is None]:
         raise ParameterError(f"{what} names no team of {few_names(lacking)}")
-    return {name: team for name, team in found.items() if team is not None}
+    return {name: team for name, team in assigned.items() if team is not None}
 
 
 def best_runs(scores: Mapping[str, Scores], teams: Mapping[str, str], others: Sequence[str]) -> list[str]:

@@ -93,12 +93,12 @@ def _of_assignments(
     for nugget in nuggets:
         name, assigned = get.name(nugget, "text"), nugget["assignment"]
         if "importance" in nugget:
-            given, of_query = nugget["importance"], importance.setdefault(qid, {})
+            given, known = nugget["importance"], importance.setdefault(qid, {})
             if given not in IMPORTANCES:
                 reason = f"importance {given!r:.40} is none of {', '.join(IMPORTANCES)}"
                 get.faults.repair(get.line, reason, "takes the nugget as one without importance")
-            elif of_query.setdefault(name, given) != given:  # one for all documents
-                reason = f"nugget {name!r:.60} is {given} here and {of_query[name]} for another document"
+            elif known.setdefault(name, given) != given:  # one for all documents
+                reason = f"nugget {name!r:.60} is {given} here and {known[name]} for another document"
                 get.faults.repair(get.line, reason, "keeps the first")
         if assigned in SUPPORT_GRADES:
             yield qid, name, docid, SUPPORT_GRADES[assigned]

@@ -73,8 +73,8 @@ def scan(block: bytes) -> Scan | None:
     names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
     scores, ranks, first = np.empty(lines), np.empty(lines, np.int64), np.empty((lines + 1, 2), np.int64)
     others = np.empty(lines, np.int64)
-    found: Any = scan_lines(text, POWERS, names, numbers, scores, ranks, first, others)
-    parts, length, length_of_others, number_of_others = found
+    counts: Any = scan_lines(text, POWERS, names, numbers, scores, ranks, first, others)
+    parts, length, length_of_others, number_of_others = counts
     if not parts:
         return None
     scores[others[:number_of_others]] = _spelt(numbers[:length_of_others])
@@ -100,12 +100,12 @@ def scan_features(
     rows, spans = np.empty((lines, 4), np.int64), np.empty((lines, 2), np.int64)
     features, values, others = np.empty(cells, np.int32), np.empty(cells), np.empty(cells, np.int64)
     names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
-    found: Any = scan_rows(text, POWERS, largest, rows, spans, features, values, others, names, numbers)
-    documents, queries, width, length, length_of_others, number_of_others = found
+    counts: Any = scan_rows(text, POWERS, largest, rows, spans, features, values, others, names, numbers)
+    documents, queries, width, length, length_of_others, number_of_others = counts
     if not documents:
         return None
     values[others[:number_of_others]] = _spelt(numbers[:length_of_others])
-    firsts, grades, of_query, ends = rows[:documents].T
+    firsts, grades, queries_of_rows, ends = rows[:documents].T
     if not (values[: ends[-1]].min() >= -limit and values[: ends[-1]].max() <= limit):
         return None
     begin = min(1, int(features[: ends[-1]].min()))
@@ -113,7 +113,7 @@ def scan_features(
     columns = np.zeros((width + 1 - begin, documents))  # a missing feature is 0
     fill_columns(ends, features, values, begin, columns)
     qids = [block[start:end] for start, end in spans[:queries].tolist()]
-    pairs = [*zip(qids, np.bincount(of_query).tolist(), strict=True)]
+    pairs = [*zip(qids, np.bincount(queries_of_rows).tolist(), strict=True)]
     docids = names[: length - 1].tobytes().decode().split("\n")
     return int(firsts[0]), pairs, grades.copy(), docids, columns.T, begin
 
@@ -225,30 +225,30 @@ def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
             at = after_spaces(text, at)
         if qid == end or cell == first:
             return odd
-        width, found = max(width, number), 0
+        width, n_words = max(width, number), 0
         at += text[at] == 35
         while text[at] != 10:
             at = after_spaces(text, at)
             start = at
             while text[at] > 32:
                 at += 1
-            if start < at and found < 4:
-                words[found, 0], words[found, 1] = start, at
-                found += 1
+            if start < at and n_words < 4:
+                words[n_words, 0], words[n_words, 1] = start, at
+                n_words += 1
             at = after_spaces(text, at)
             if start == at:
                 return odd
         at += 1
         # "docid = NAME", as in the LETOR collections, and "NAME qid=NAME", as greylag writes it.
         docid = 0
-        if found > 1 and words[0, 1] - words[0, 0] == 5 and words[1, 1] - words[1, 0] == 1:
+        if n_words > 1 and words[0, 1] - words[0, 0] == 5 and words[1, 1] - words[1, 0] == 1:
             docid = 2 * (equal(text, words[0, 0], WORDS, 4, 5) and equal(text, words[1, 0], WORDS, 9, 1))
-        if found > docid + 1 and equal(text, words[docid + 1, 0], WORDS, 10, 4):
+        if n_words > docid + 1 and equal(text, words[docid + 1, 0], WORDS, 10, 4):
             if docid or words[1, 1] == words[1, 0] + 4:
                 return odd
             if digits:
                 qid, end = words[1, 0] + 4, words[1, 1]
-        start, stop = (words[docid, 0], words[docid, 1]) if found > docid else (at, at)
+        start, stop = (words[docid, 0], words[docid, 1]) if n_words > docid else (at, at)
         length = copy(text, start, stop, names, length)
         last = spans[max(queries - 1, 0)]
         if not queries or end - qid != last[1] - last[0] or not equal(text, qid, text, last[0], end - qid):

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,7 @@ def _index(
 ) -> int:  # fmt: skip
     """Index `docs`, by way of the empty folder `files`; return the number of documents indexed."""
     reader, count = write_for_anserini(docs, collection, files, threads, fields)
-    counters = _run_indexer(docs, files, index, reader, threads, language, texts=texts)
+    counters = _run_indexer(docs, partial(_indexer, files, index, reader, threads, language, texts=texts))
     if failed := counters["errors"] + counters["skipped"]:
         raise CollectionError(f"{docs}: Anserini could not read {failed} files or documents: are they complete?")
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
@@ -235,13 +236,11 @@ def _index(
     return indexed
 
 
-def _run_indexer(
-    docs: Path, files: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool
-) -> dict[str, int]:
-    """Run Anserini's indexer; return its counters."""
+def _run_indexer(docs: Path, make: Callable[[], Any]) -> dict[str, int]:
+    """Run Anserini's indexer of some documents; return its counters."""
     with _capture_errors() as printed:
         try:
-            indexer = _indexer(files, index, collection, threads, language, texts=texts)
+            indexer = make()
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +81,11 @@ def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[Po
         for first, last in _runs(cfs, positions):
             with _outputs(_postings_routine(), last - first, enumeration, cell, dtypes=("<i4",) * 3) as written:
                 arrays = [np.array(array) for array in written]
-            lengths = sizes[first:last].tolist()
-            end = start + sum(lengths)
-            yield PostingsBlock(_cut(text[start:end].tobytes(), lengths), dfs[first:last].astype(np.int64), *arrays)
-            start = end
+            bounds = [*accumulate(sizes[first:last].tolist(), initial=0)]
+            joined = text[start : start + bounds[-1]].tobytes()
+            cut = [joined[begin:end] for begin, end in pairwise(bounds)]
+            yield PostingsBlock(cut, dfs[first:last].astype(np.int64), *arrays)
+            start += bounds[-1]
 
 
 def count_terms(terms: Any) -> int:
@@ -142,11 +143,6 @@ def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
-    ends = list(accumulate(lengths))
-    return [text[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-
-
 @contextmanager
 def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
     """Run a routine whose last parameters are outputs; yields what it wrote to each, mapped from temporary files."""
@@ -166,11 +162,11 @@ def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterato
             for output in outputs:
                 with suppress(pyjnius().JavaException):
                     output.close()
-        yield [_map(folder / str(number), dtype) for number, dtype in enumerate(dtypes)]
-
-
-def _map(path: Path, dtype: str) -> NDArray[Any]:
-    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+        paths = [folder / str(number) for number in range(len(dtypes))]
+        yield [  # a file without bytes cannot be mapped
+            np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+            for path, dtype in zip(paths, dtypes, strict=True)
+        ]
 
 
 @cache

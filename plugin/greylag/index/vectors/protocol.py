@@ -108,5 +108,5 @@ def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
 def cosines(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[Any]]) -> FloatArray:
     """Compute the cosines of dense rows with a query's, shape (1, m); 0 where one of the two is zero."""
     # BLAS would sum in an order that depends on the threads.
-    of_rows: FloatArray = (unit_rows(rows) * unit_rows(query)).sum(axis=1)
-    return of_rows
+    products: FloatArray = (unit_rows(rows) * unit_rows(query)).sum(axis=1)
+    return products
