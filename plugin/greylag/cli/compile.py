@@ -54,12 +54,12 @@ def compile(context: typer.Context) -> None:
     work: list[tuple[str, Callable[[], Any]]] = [
         ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
         ("reading of features", partial(scan_features, b"1 qid:1 1:1\n", 1, 1.0, lambda *_: None)),
-        ("reranking of passages", _passages),
+        ("reranking of passages", _use_passages),
     ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
         work += [
-            (f"features of {where}", partial(_features, kind)),
-            (f"BM25 and stages of {where}", partial(_stages, kind)),
+            (f"features of {where}", partial(_use_features, kind)),
+            (f"BM25 and stages of {where}", partial(_use_stages, kind)),
         ]
     for name, use in work:
         start = time.perf_counter()
@@ -67,18 +67,18 @@ def compile(context: typer.Context) -> None:
         write_line(f"{time.perf_counter() - start:6.1f} s  {name}")
 
 
-def _passages() -> None:
+def _use_passages() -> None:
     texts = [*_TEXTS.values()]
     Reranker("mmr").rank(_QUERY.text, texts, [*range(len(texts))])
     Reranker("general", background=PositionalIndex.from_texts(_TEXTS)).rank(_QUERY.text, texts)
 
 
-def _features(index: PositionalIndex) -> None:
+def _use_features(index: PositionalIndex) -> None:
     ranking = Ranking(_QUERY.qid, _QUERY.text, tuple(_TEXTS), np.zeros(len(_TEXTS)))
     FeatureExtractor(index, (*candidate_pool("full"), *parse_features(_MORE)))(ranking)
 
 
-def _stages(index: PositionalIndex) -> None:
+def _use_stages(index: PositionalIndex) -> None:
     ranking = index.bm25(10)(_QUERY)
     for stage in map(find_stage, registered_stages()):
         known = {"index": index} if "index" in stage_parameters(stage) else {}

@@ -89,10 +89,10 @@ def explain(
     given = {**inputs, "--qid": qid, "--docid": docid}
     asked = any((topics, qid, docid, run, transfer, letor)) or (form, top) != ("text", "5")
     if not asked and (built_in or index is None):
-        shown_model = _general(index) if built_in else load_model(model)
-        write_line("\n".join([shown_model.summary(), *_cited(shown_model)]))
+        shown_model = _general_model(index) if built_in else load_model(model)
+        write_line("\n".join([shown_model.summary(), *_references(shown_model)]))
         return
-    learned = _general(index) if built_in else RankingModel.load(model)
+    learned = _general_model(index) if built_in else RankingModel.load(model)
     if learned.runs:
         raise ParameterError(
             f"{model} fuses runs, and its scores are not broken down: `greylag explain {model}` shows its weights"
@@ -127,14 +127,14 @@ def explain(
         write_line(as_text(_tables(explanations, shown)[0]))
 
 
-def _general(index: Sequence[Path] | None) -> RankingModel:
+def _general_model(index: Sequence[Path] | None) -> RankingModel:
     """Return the general model, with the weights of an index if there is one."""
     from greylag.recipes import general_model, general_model_for  # with learning, which no other model needs
 
     return general_model_for(PositionalIndex.from_lucene(index)) if index else general_model()
 
 
-def _cited(model: Model) -> list[str]:
+def _references(model: Model) -> list[str]:
     """Return the references of a model's methods, which names that users gave to files and functions are not."""
     text = re.sub(r"\b(python|column):\S+", "", model.summary())
     features = model.features if isinstance(model, RankingModel) else ()

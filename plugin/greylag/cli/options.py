@@ -232,7 +232,7 @@ def help_of(kinds: Mapping[str, Any]) -> Callable[[typer.Context, typer.Callback
                 formatter.write_dl([(known, kind.summary) for known, kind in kinds.items()])
         elif name in kinds:
             with formatter.section(f'{name}: {kinds[name].summary}. Options, as in "{name}(OPTION=VALUE,...)"'):
-                formatter.write_dl(list(map(_described, kinds[name].options.values())))
+                formatter.write_dl(list(map(_option_line, kinds[name].options.values())))
             context.meta[HELP] = formatter.getvalue()
         if name == "help" or asked == "(help)":
             typer.echo(formatter.getvalue(), nl=False)
@@ -272,7 +272,7 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     return " or ".join(like) or None
 
 
-def _described(parameter: Parameter) -> tuple[str, str]:
+def _option_line(parameter: Parameter) -> tuple[str, str]:
     """Format an option with its default, and its type and meaning."""
     kind, meaning = parameter.documented
     default = parameter.default

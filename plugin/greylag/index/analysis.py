@@ -102,11 +102,11 @@ def _terms(chunk: str) -> tuple[str | None, ...]:
 
 def written_words(text: str) -> list[str]:
     """Return the words of `text` in order, in lower case, with stop words, not stemmed."""
-    return [*chain.from_iterable(map(_written, text.split()))]
+    return [*chain.from_iterable(map(_words_of_piece, text.split()))]
 
 
 @lru_cache(maxsize=1 << 16)
-def _written(chunk: str) -> tuple[str, ...]:
+def _words_of_piece(chunk: str) -> tuple[str, ...]:
     """Return the `written_words` of a piece of text between white space."""
     return tuple(word.lower() for word in words(chunk))
 
@@ -118,10 +118,10 @@ def analyze(text: str) -> list[str]:
 
 def split_words(text: str) -> list[str]:
     """Split on white space, exactly as Lucene's WhitespaceAnalyzer."""
-    return [*chain.from_iterable(map(_cut, _NO_SPACE.findall(text)))]
+    return [*chain.from_iterable(map(_cut_word, _NO_SPACE.findall(text)))]
 
 
-def _cut(word: str) -> Iterator[str]:
+def _cut_word(word: str) -> Iterator[str]:
     """Cut a word into pieces of at most 255 of Java's characters, as Lucene does."""
     start = 0
     # No more of the word than decides: slices of all that is left would take quadratic time.

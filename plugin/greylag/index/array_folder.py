@@ -149,7 +149,7 @@ def make(source: ArraySource) -> Found:
     if _outdated(folder):
         _log.warning("%s changed: %s again", source.name, source.making)
     # Atomic: another process sees the whole folder or none, and takes a sound one that is there first.
-    make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
+    make_folder(folder, lambda part: _write_arrays(source, part), done=lambda: _is_sound(folder, source))
     return _inspect(folder, source)
 
 
@@ -310,7 +310,7 @@ def _checksum(path: Path, start: int = 0) -> int:
     return checksum
 
 
-def _write(source: ArraySource, folder: Path) -> None:
+def _write_arrays(source: ArraySource, folder: Path) -> None:
     files = source.stamps()  # before the export, so that later changes are noticed
     source.check()
     writer = Writer(folder, source.dtypes)

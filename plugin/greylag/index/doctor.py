@@ -37,8 +37,8 @@ def diagnose(index: _Paths | None = None) -> tuple[Check, ...]:
     checks = [_probe("Java", _java, INSTALL_JAVA), _probe("Pyserini", lambda: str(anserini_jar()), INSTALL_PYSERINI)]
     later: list[tuple[str, Callable[[], str], str]] = [("JVM", _jvm, INSTALL_PYSERINI)]
     if index is not None:
-        later.append(("index", partial(_index, index), POSITIONS_REMEDY))
-        later.append(("export", partial(_export, index), "delete it; it is made again"))
+        later.append(("index", partial(_check_index, index), POSITIONS_REMEDY))
+        later.append(("export", partial(_check_export, index), "delete it; it is made again"))
     for probe in later:
         if all(check.ok for check in checks):  # without Java, all others would fail for the same reason
             checks.append(_probe(*probe))
@@ -66,7 +66,7 @@ def _jvm() -> str:
     return f"Java {java} with a heap of at most {heap} MB, Lucene {lucene}"
 
 
-def _index(path: _Paths) -> str:
+def _check_index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         # Totals first: they fail at once where the index cannot be opened.
         documents, tokens, terms, _ = index.statistics()
@@ -76,10 +76,10 @@ def _index(path: _Paths) -> str:
         stored = all(shard.stores_texts for shard in index.shards)
         texts = "texts are stored" if stored else f"texts are not, which leaves out written:*; {TEXTS_REMEDY}"
         counts = f"{documents} documents, {tokens} tokens, {terms} terms"
-        return f"{index.name}: {counts}, all checksums right; {_language(index)}; {texts}"
+        return f"{index.name}: {counts}, all checksums right; {_describe_language(index)}; {texts}"
 
 
-def _language(index: LuceneIndex) -> str:
+def _describe_language(index: LuceneIndex) -> str:
     if not index.is_assumed_english:
         return f"language {index.language}, as recorded"
     likely = index.likely_language()
@@ -88,7 +88,7 @@ def _language(index: LuceneIndex) -> str:
     return f"language not recorded, and searched in English; {looks}{how}"
 
 
-def _export(path: _Paths) -> str:
+def _check_export(path: _Paths) -> str:
     from greylag.index.positional import PositionalIndex  # imports Numba
 
     return PositionalIndex.verify_export(path)

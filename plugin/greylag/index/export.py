@@ -61,12 +61,12 @@ def verify_words(source: LuceneIndex) -> list[str]:
 
 
 def _arrays_of(source: LuceneIndex) -> ArraySource:
-    return _source(
+    return _arrays_beside(
         source,
         "greylag",
         making="exporting positions",
         dtypes=DTYPES,
-        write=partial(_write, source),
+        write=partial(_write_arrays, source),
         note=lambda: source.likely_language() or "",
     )
 
@@ -76,10 +76,10 @@ def _words_of(source: LuceneIndex) -> ArraySource:
         write_words(source.texts(), writer.append, writer.read)
 
     how = {"dtypes": WORD_DTYPES, "write": write, "identity": lambda _: ""}
-    return _source(source, "words.greylag", making="exporting words", **how)
+    return _arrays_beside(source, "words.greylag", making="exporting words", **how)
 
 
-def _source(source: LuceneIndex, suffix: str, **how: Any) -> ArraySource:
+def _arrays_beside(source: LuceneIndex, suffix: str, **how: Any) -> ArraySource:
     """Describe a folder of arrays beside an index; `how` they are made is as in `ArraySource`."""
     path = named(source.path)
     return ArraySource(
@@ -92,7 +92,7 @@ def _source(source: LuceneIndex, suffix: str, **how: Any) -> ArraySource:
     )
 
 
-def _write(source: LuceneIndex, writer: Writer) -> None:
+def _write_arrays(source: LuceneIndex, writer: Writer) -> None:
     _write_docids(source, writer)
     _write_postings(source, writer)
     _check_totals(source, writer)

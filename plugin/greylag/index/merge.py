@@ -76,7 +76,7 @@ def _arrays_of(source: LuceneIndex, shards: Sequence[Shard]) -> ArraySource:
         places=places(name, paths[0].parent, identity),
         fingerprint=source.fingerprint,
         dtypes=_DTYPES,
-        write=partial(_write, source, shards),
+        write=partial(_write_merged, source, shards),
         files=[],
         check=lambda: None,
     )
@@ -126,7 +126,7 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _write(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None:
+def _write_merged(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None:
     _ = source.language  # an error for shards of two languages, before anything is written
     for name, array in merge(shards, [str(path) for path in source.paths]).items():
         writer.append(name, array)

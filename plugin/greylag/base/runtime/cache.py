@@ -189,7 +189,7 @@ class WorkLog:
         name = self._key(key)
         waiting = self._waiting.get(name)
         result = self._cache.load(name) if waiting is None else _unseal(name, waiting[1])
-        self._counts[_step(key)] += result is not None
+        self._counts[_step_name(key)] += result is not None
         if self._was_there and result is not None and not self._resumed:
             self._resumed = True
             _log.info("going on from %s, which an interrupted command left", self.path)
@@ -204,7 +204,7 @@ class WorkLog:
             name, content = _seal(self._key(key), result)
         except TypeError:
             return False
-        self._waiting[name] = _step(key), content
+        self._waiting[name] = _step_name(key), content
         return not waited or self._write()
 
     def _write(self) -> bool:
@@ -261,7 +261,7 @@ def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
     log.remove()
 
 
-def _step(key: str) -> str:
+def _step_name(key: str) -> str:
     """Return the name of the step whose result has this key; "" inside of a fold."""
     path, _, what = key.rpartition(":")[0].partition(":")
     return what if path.count("/") == 1 else ""

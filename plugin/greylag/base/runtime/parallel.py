@@ -160,7 +160,7 @@ def parallel_map(
     path = position.number() if at is None else at
     if total is None and isinstance(items, Sized):
         total = len(items)
-    compute, size = _turns(function, shared, position, path), 1
+    compute, size = _in_turn(function, shared, position, path), 1
     if not position.in_worker:
         backend, n_jobs = _backend(n_jobs, prefer)
         cluster, threads = getattr(backend, "client", None), getattr(backend, "uses_threads", False)
@@ -224,7 +224,7 @@ def _mapped(
     tally.warn(what)
 
 
-def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Position, path: str) -> Compute:
+def _in_turn(function: Callable[..., Any], shared: tuple[Any, ...], position: _Position, path: str) -> Compute:
     """Compute in this thread, where an item's maps keep their results, too."""
 
     def compute(items: Items, step: progress.Step) -> Iterator[Numbered]:
@@ -280,7 +280,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
                 # Also without a worker: an adaptive cluster starts one for the first calls.
                 # Two batches per thread, so that none waits for the next one to arrive.
                 while items and len(running) < max(1, 2 * threads):
-                    future = _submit(client, _batch, call, items[:size], *sent)
+                    future = _submit(client, _call_batch, call, items[:size], *sent)
                     running[future], items = items[:size], items[size:]
                     future.add_done_callback(done.put)
                 try:
@@ -312,7 +312,7 @@ def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         return client.submit(function, *arguments, pure=False)
 
 
-def _batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Any], float]:
+def _call_batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Any], float]:
     """Do several calls in a worker of a cluster; also the seconds that they took."""
     began = time.perf_counter()
     content, *shared = sent

@@ -95,7 +95,7 @@ def line_figure(
         drawings.append(drawn)
     key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
     key |= {name: f'stroke="{GREY}" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
-    return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
+    return Figure(caption, _sheet(drawings, key), _points_table(caption, xlabel, panels))
 
 
 def bar_figure(
@@ -141,7 +141,7 @@ def interval_figure(caption: str, xlabel: str, values: Mapping[str, Interval]) -
     parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="{GREY}"/>']
     for value, text in marks:
         parts.append(f'<path d="M{x(value):.1f} 0V{height}" stroke="{PALE}"/>')
-        parts.append(_text(x(value), height + 16, _short(text), 'text-anchor="middle"'))
+        parts.append(_text(x(value), height + 16, _short_number(text), 'text-anchor="middle"'))
     for place, (name, (value, interval, direction)) in enumerate(values.items()):
         y, colour = ROW * (place + 0.5), (GREY, BETTER, WORSE)[direction]
         parts.append(_text(4, y + 4, name, ""))
@@ -221,7 +221,7 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool) ->
     # On a logarithmic axis small values crowd: a label that would touch the one before is left out.
     for place, text in named:
         if (at := x(warp(place))) - last >= LABEL_DISTANCE:
-            drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
+            drawn.append(_text(at, HEIGHT - BELOW + 18, _short_number(text), 'text-anchor="middle"'))
             last = at
     return (lambda value: x(warp(value))), y, drawn
 
@@ -231,11 +231,11 @@ def _y_axis(y: Scale, marks: Iterable[tuple[float, str]], width: int) -> list[st
     drawn = []
     for value, text in marks:
         drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="{PALE}"/>')
-        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+        drawn.append(_text(LEFT - 6, y(value) + 4, _short_number(text), 'text-anchor="end"'))
     return drawn
 
 
-def _short(number: str) -> str:
+def _short_number(number: str) -> str:
     """Format a number without the 0 before the point; 0 alone is 0."""
     return re.sub(r"^(-?)0\.", r"\1.", number) if float(number) else "0"
 
@@ -296,7 +296,7 @@ def _svg(width: int, height: int, parts: Iterable[str]) -> str:
     return "\n".join([head, *filter(None, parts), "</svg>"])
 
 
-def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
+def _points_table(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
     """Tabulate the points of all curves, a row for each x and a column for each curve and line."""
     columns: dict[str, dict[float, float]] = {}
     xs = sorted({x for curves, _ in panels.values() for points in curves.values() for x in points})

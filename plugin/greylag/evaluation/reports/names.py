@@ -19,7 +19,7 @@ _log = logging.getLogger("greylag")
 
 def name_runs(runs: Sequence[tuple[str | None, Any]], by: Naming, collection: str = "") -> list[tuple[str, Any]]:
     """Name runs, or their files, that have no name, by tag or file; those that share one have their path."""
-    short = [name or _short(run, by, collection) for name, run in runs]
+    short = [name or _short_name(run, by, collection) for name, run in runs]
     sharing, named = Counter(short), list[tuple[str, Any]]()
     for name, (given, run) in zip(short, runs, strict=True):
         alone = bool(name) and sharing[name] == 1
@@ -29,11 +29,11 @@ def name_runs(runs: Sequence[tuple[str | None, Any]], by: Naming, collection: st
     return named
 
 
-def _short(run: Run | Path, by: Naming, collection: str) -> str:
+def _short_name(run: Run | Path, by: Naming, collection: str) -> str:
     """Return a run's tag, or the name or path of its file, whose tag is that of the collection's."""
     if isinstance(run, Run):
         return run.tag
-    return run_tag(within(run, collection)) if by == "tag" else str(run) if by == "path" else _stem(run)
+    return run_tag(within(run, collection)) if by == "tag" else str(run) if by == "path" else _file_stem(run)
 
 
 def named_file(text: str) -> tuple[str | None, Path]:
@@ -86,12 +86,12 @@ def name_with_baselines(
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Shorten names that are files of runs to these without folder and ending, unless two would share one."""
-    short = {name: _stem(Path(name)) if name.endswith((*ENDINGS, ".gz")) else name for name in names}
+    short = {name: _file_stem(Path(name)) if name.endswith((*ENDINGS, ".gz")) else name for name in names}
     sharing = Counter(short.values())
     return {name: label if sharing[label] == 1 else name for name, label in short.items()}
 
 
-def _stem(path: Path) -> str:
+def _file_stem(path: Path) -> str:
     """Return the name of a run's file without its ending."""
     name = path.name.removesuffix(".gz")
     return next((name.removesuffix(end) for end in ENDINGS if name.endswith(end) and name != end), name)

@@ -78,16 +78,16 @@ def _dcg(gains: FloatArray) -> float:
 
 def alpha_dcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """Compute alpha-DCG@k: the sum over r <= k of G_r / log2(r + 1), divided as ERR-IA is."""
-    return _of_most(covered, pool, k, lambda ranks: np.log2(ranks + 1))
+    return _share_of_most(covered, pool, k, lambda ranks: np.log2(ranks + 1))
 
 
 def err_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """Compute ERR-IA@k: the sum over r <= k of G_r / r, over its value if every document covered every subtopic."""
     # The divisor is M times the sum of (1 - alpha)^(r-1) / r (Clarke et al. 2011). ndeval omits it at k = 1.
-    return _of_most(covered, pool, k, lambda ranks: ranks)
+    return _share_of_most(covered, pool, k, lambda ranks: ranks)
 
 
-def _of_most(covered: BoolArray, pool: BoolArray, k: int, discount: Callable[[IntArray], Any]) -> float:
+def _share_of_most(covered: BoolArray, pool: BoolArray, k: int, discount: Callable[[IntArray], Any]) -> float:
     """Divide the discounted sum of gains by its value if every document covered every subtopic."""
     gains = novelty_gains(covered[:k])
     ranks = np.arange(1, max(len(gains), min(k, 1075)) + 1)  # 0.5^1075 is 0 in float64

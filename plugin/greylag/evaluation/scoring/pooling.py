@@ -77,7 +77,7 @@ def pool_runs(
     check_counts(depth=depth, **({} if sample is None else {"sample": sample}))
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
-    tops = {name: _top(name, run, depth) for name, run in runs.items()}
+    tops = {name: _top_documents(name, run, depth) for name, run in runs.items()}
     labels = {name: (top.tag, name) for name, top in tops.items()}
     team_of = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
     known = {} if judged is None else read_qrels(judged)
@@ -110,7 +110,7 @@ def pool_runs(
     return JudgingPool(documents, total["judged"], total["omitted"], rows)
 
 
-def _top(name: str, run: Any, depth: int) -> Run:
+def _top_documents(name: str, run: Any, depth: int) -> Run:
     """Return a run's top documents, reading its file in parts."""
     if not isinstance(run, str | Path | RunParts):
         return as_run(run, tag=name).head(depth)

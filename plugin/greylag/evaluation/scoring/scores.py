@@ -194,7 +194,7 @@ class PartsScores:
             if judged:
                 self._values.update(zip(judged, score_documents(part, judged, measures).values, strict=True))
             keys |= ranking_keys(part)
-            tops += [_top(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
+            tops += [_top_and_judged(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
             tag = part.tag
         self.tops = Run(tuple(tops), tag)
         self.keys = frozenset(keys)
@@ -218,7 +218,7 @@ def by_query_alone(measures: Sequence[Measure]) -> bool:
     return not any(measure.family.name == "ERR" or measure.family.from_ir_measures for measure in measures)
 
 
-def _top(ranking: Ranking, grades: Mapping[str, int]) -> Ranking:
+def _top_and_judged(ranking: Ranking, grades: Mapping[str, int]) -> Ranking:
     """Return the first ten documents, and the first judged one."""
     judged = next((place for place, docid in enumerate(ranking.docids) if docid in grades), 0)
     kept = [*range(min(TOP, len(ranking))), *([judged] if judged >= TOP else [])]

@@ -31,9 +31,9 @@ def nugget_judgements(
     for line, record in records:
         get = _Fields(faults, line)
         if "query_id" in record:
-            judgements = _of_query(get, record)
+            judgements = _query_judgements(get, record)
         elif "nuggets" in record:
-            judgements = _of_assignments(get, record, importance)
+            judgements = _document_judgements(get, record, importance)
         else:
             raise FormatError(faults.path, line, FORMS)
         yield from ((line, *judgement) for judgement in judgements)
@@ -63,7 +63,7 @@ class _Fields:
         return values
 
 
-def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
+def _query_judgements(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
     """Yield the judgements of a query of FreshStack."""
     qid, nuggets = get.name(record, "query_id"), get.items(record, "nuggets", dict)
     # A query without nuggets is there, too: it counts in means.
@@ -78,7 +78,7 @@ def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str |
             yield from ((qid, name, docid, grade) for docid in get.items(nugget, key, str))
 
 
-def _of_assignments(
+def _document_judgements(
     get: _Fields, record: dict[str, Any], importance: Importance
 ) -> Iterator[tuple[str, str | None, str | None, int]]:
     """Yield the judgements of a document with nuggets of the nuggetizer; add the importance of nuggets."""

@@ -375,13 +375,13 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
             if "</DOC>" in line:
                 if tag := _TREC_TAG.search(line.partition("</DOC>")[2]):
                     raise FormatError(name, number, f"{tag[0]} follows </DOC> on the same line: start a new line")
-                yield name, start, _checked(name, start, "".join(lines))
+                yield name, start, _check_element(name, start, "".join(lines))
                 start, lines = 0, []
         if start:
             raise FormatError(name, start, "<DOC> without </DOC>")
 
 
-def _checked(name: Path, line: int, element: str) -> str:
+def _check_element(name: Path, line: int, element: str) -> str:
     begins, ends = element.count("<DOCNO>"), element.count("</DOCNO>")
     if (begins, ends) != (1, 1):
         raise FormatError(name, line, f"<DOC> has {begins} <DOCNO> and {ends} </DOCNO>, not one")
