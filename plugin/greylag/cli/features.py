@@ -11,7 +11,7 @@ import typer
 from greylag.base import ParameterError, parallel_map, parameters, read_call, read_options
 from greylag.cli.feature_options import Features, PoolOption, named_features
 from greylag.cli.model_inputs import seen_topics
-from greylag.cli.options import Index, InputRun, PartText, Shared, Topics
+from greylag.cli.options import INDEX, PartText, Shared, Topics
 from greylag.evaluation import Part
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, unique_features
 from greylag.index import PositionalIndex
@@ -22,9 +22,9 @@ FEATURE_PARAMETERS = parameters(FeatureParameters)
 
 def features(
     context: typer.Context,
-    index: Index,
+    index: Annotated[list[Path], INDEX],
     topics: Topics,
-    run: InputRun,
+    run: Annotated[Path, typer.Option("--run", help="TREC run.")],
     out: Annotated[Path, typer.Option("--out", help="File to write: LETOR text, or NumPy if it ends in .npz.")],
     features: Features = None,
     pool: PoolOption = None,

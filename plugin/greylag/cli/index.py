@@ -66,6 +66,7 @@ def index(
     if str(docs).startswith("irds:"):
         if collection is not None or fields is not None:
             raise ParameterError("--collection and --fields are for files, not for irds: names")
+        # Anserini indexes files alone, so the data set's documents are written to one first.
         with scratch_folder() as folder:
             origin = " ".join([str(docs), *([] if language == ENGLISH else [language]), *without])
             n = build(write_documents(str(docs), folder / "docs.jsonl"), origin=origin)

@@ -145,9 +145,7 @@ Teams = Annotated[
     ),
     Names(lambda text: [text]),
 ]
-Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
-InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
 OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
 MEASURE = "AP"
 """The measure that is maximised by default, and the first that is shown."""

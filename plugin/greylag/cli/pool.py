@@ -35,6 +35,7 @@ def pool(
     """
     shared: Shared = context.obj
     files = name_files(runs, names)
+    # Read in parts, as the runs of a whole track are larger than memory; only their tops are kept.
     opened = {name: RunParts(path, lenient=shared.lenient) for name, path in files.items()}
     judged = None if qrels is None else shared.qrels(qrels)
     pooled = pool_runs(opened, depth, teams=teams, judged=judged, sample=sample, seed=seed)
