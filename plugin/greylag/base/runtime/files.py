@@ -79,7 +79,8 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int | None = None) 
     size = size or _BLOCK_BYTES
     # Lenient reading gives one block, since the encoding is that of the whole file.
     blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
-    before, parts, total, blank = 0, list[bytes](), 0, True
+    before = total = 0
+    parts, blank = list[bytes](), True
     for part in chain(blocks, [b""]):
         parts.append(part)
         total, blank = total + len(part), blank and (not part or part.isspace())
@@ -92,7 +93,8 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int | None = None) 
         parts[-1] = part[:end]
         if block := b"".join(parts):
             yield _clean(block, faults, before)
-        before, parts, total = before + block.count(b"\n"), [part[end:]], len(part) - end
+        before += block.count(b"\n")
+        parts, total = [part[end:]], len(part) - end
 
 
 def _clean(content: bytes, faults: Faults, before: int) -> bytes:
@@ -189,7 +191,8 @@ def split_rows(
     # `columns` are names, separated by spaces; if the first line has as many columns as one of the `others`, all must.
     # With `further`, there may be more. With `comments`, lines that begin with # are left out, as by trec_eval. One
     # with all columns is a fault if no other line has its name without the #, since its query may be meant.
-    width, seen, doubtful = len(columns.split()), set[bytes](), list[tuple[int, list[bytes]]]()
+    width, seen = len(columns.split()), set[bytes]()
+    doubtful = list[tuple[int, list[bytes]]]()
     forms, before = (columns, *others), 0
     for block in blocks:
         # What `scan` makes of a whole block with the first form stands for its rows; None leaves them to this loop.
