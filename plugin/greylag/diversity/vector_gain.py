@@ -154,8 +154,7 @@ def exact_rows(vectors: Dense) -> FloatArray:
         # Row by row, as a row must not depend on which others are there. Exact at any length, and slower.
         rows[ordinary] *= (1.0 / lengths[ordinary])[:, None]
         rows[~ordinary] = unit_rows(vectors[~ordinary])
-    # Adding and taking away a large power of two rounds to its grid. Products of such numbers are sums of few bits,
-    # which every order of summation gives alike: BLAS is exact here on any number of threads.
+    # Adding and taking away a large power of two rounds to its grid.
     rows += _GRID
     rows -= _GRID
     return rows

@@ -12,7 +12,7 @@ from greylag.diversity.aspects import AspectStage
 
 @dataclass(frozen=True)
 class XQuAD(AspectStage):
-    """Pick documents that are relevant, and relevant to aspects that the picked ones do not cover.
+    """Pick documents that are relevant, and relevant to aspects that no pick covers yet.
 
     Each pick maximises
 

@@ -119,20 +119,10 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
     """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion has a set for each setting."""
     if sets == (("FI", "expansion"),):
         rows, multiplicity = query.expansion[:, None], query.probabilities
-    elif len(query.terms) > _MAX_CACHED_TERMS:
-        rows, multiplicity = distinct_cliques(query.terms, sets, max_size, ordered=ordered)
     else:
-        rows, multiplicity = _short_cliques(tuple(query.terms.tolist()), sets, max_size, ordered=ordered)
+        distinct = distinct_cliques if len(query.terms) <= _MAX_CACHED_TERMS else distinct_cliques.__wrapped__
+        rows, multiplicity = distinct(tuple(query.terms.tolist()), sets, max_size, ordered=ordered)
     return QueryCliques(rows, multiplicity, np.where(rows == ABSENT, FILLER, query.vocabulary[rows]))
-
-
-# Keys are numbers within the query, so that all queries of three different terms share an entry.
-@lru_cache(maxsize=1024)
-def _short_cliques(
-    terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
-) -> tuple[IntArray, FloatArray]:
-    """Cache `distinct_cliques` of a short query by the pattern of its terms. The arrays must not be written to."""
-    return distinct_cliques(np.array(terms, dtype=np.int64), sets, max_size, ordered=ordered)
 
 
 def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int = 3) -> list[Clique]:
@@ -176,13 +166,16 @@ def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size
     return table
 
 
-def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordered: bool) -> tuple[IntArray, FloatArray]:
+# Keys are numbers within the query, so that all queries of three different terms share an entry.
+@lru_cache(maxsize=1024)
+def distinct_cliques(
+    terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
+) -> tuple[IntArray, FloatArray]:
     """Return the rows and multiplicity of `QueryCliques` for a query's `terms`; rows are sorted unless `ordered`."""
+    # Queries share the arrays, which must not be written to.
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
     positions = np.concatenate(tables)
-    rows = np.where(
-        positions == ABSENT, len(terms), np.append(terms, 0)[positions]
-    )  # len(terms) sorts after every term
+    rows = np.where(positions == ABSENT, len(terms), np.array([*terms, 0])[positions])  # that sorts after every term
     if not ordered:
         rows.sort(axis=1)
     # One integer for each clique, if it fits: np.unique of integers is several times as fast as of rows.

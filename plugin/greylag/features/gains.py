@@ -61,7 +61,8 @@ def add_gains(
     # the most frequent case is then one multiplication. `seen` has the last clique with a value in a column, from 1.
     n_columns = clique_values.shape[1]
     values, once_in = np.empty((2, n_columns)), np.empty(document_values.shape)
-    used, seen, functions = np.empty(n_columns, np.int64), np.zeros(n_columns, np.int64), np.empty(n_columns, np.int64)
+    used, functions = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
+    seen = np.zeros(n_columns, np.int64)
     features = np.empty(len(sets), np.int64)
     for d in range(len(out)):
         for f in range(len(weightings)):

@@ -78,7 +78,8 @@ def _match_unordered(
     greatest is where the shortest one ends. A term that the clique has twice, at adjacent positions, needs its next
     one.
     """
-    terms, matched, complete = 0, 0, True
+    terms = matched = 0
+    complete = True
     for j in range(size):
         # Rows are sorted when order does not matter, so that copies of a term stand side by side.
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:

@@ -115,7 +115,8 @@ def _cycle(
 ) -> tuple[FloatArray, float]:
     """Search along each weight in turn; the better weights, scaled to keep their sum of magnitudes, and the mean."""
     total = np.abs(weights).sum() or 1.0
-    trial, scores, reached = weights.copy(), linear_scores(data, columns, weights), value
+    trial, reached = weights.copy(), value
+    scores = linear_scores(data, columns, weights)
     for place, column in enumerate(columns):
         optimum = line_search(problem, scores, data.columns[column], floor=reached)
         if optimum.value > reached + MEAN_TOLERANCE:

@@ -171,7 +171,7 @@ class MarginalInformation:
         self.redundancy = np.zeros_like(gain)
 
     def gains(self) -> FloatArray:
-        """Return the marginal relevance of each word, given the selected ones."""
+        """Return the marginal relevance of each word beside those that are selected."""
         marginal = self.relevance_weight * self.gain - (1 - self.relevance_weight) * self.redundancy
         return np.round(marginal, TIE_DECIMALS)
 

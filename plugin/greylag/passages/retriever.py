@@ -115,6 +115,7 @@ class HybridRetriever:
         docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
+            # First, middle and last: vectors in another order, or of another encoder, differ in one of them.
             some = sorted({0, len(texts) // 2, len(texts) - 1})
             _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
         self._vectors = ArrayVectors(docids, rows, self._query_vector)

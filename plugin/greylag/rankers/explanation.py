@@ -103,10 +103,10 @@ class Explanation(Printed):
         return "; ".join(parts)
 
 
-S = TypeVar("S", CliqueShare, FeatureShare)
+Share = TypeVar("Share", CliqueShare, FeatureShare)
 
 
-def largest(shares: Iterable[S]) -> list[S]:
+def largest(shares: Iterable[Share]) -> list[Share]:
     """Sort shares by decreasing size of their contributions."""
     return sorted(shares, key=lambda share: -abs(share.contribution))
 
@@ -131,8 +131,6 @@ def explain_documents(
     transfer: bool = False,
 ) -> list[Explanation]:
     """Break down `ModelRanker`'s scores of some of a ranking's documents."""
-    # Contributions are computed clique by clique from the definitions, independently of the extractor's accumulation,
-    # and add up to the score up to rounding. `transfer` permits a model that was trained on another collection.
     check_ids(docids=docids)
     documents = [0] * len(docids) if index is None else index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):
@@ -140,7 +138,8 @@ def explain_documents(
             raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
         if document < 0:
             raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
-    # Scores are those of the ranker itself; everything below is computed by other code, and has to add up to them.
+    # Scores are those of the ranker itself; contributions are computed by other code, clique by clique from the
+    # definitions, and have to add up to them.
     ranker = ModelRanker(model, index, transfer=transfer)
     model, ranked = ranker.model, ranker(ranking)
     ranking = model.query_form.apply(ranking)

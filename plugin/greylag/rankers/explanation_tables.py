@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from greylag.base import Cell, Row, Table
-from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, largest
+from greylag.rankers.explanation import CliqueShare, Explanation, Share, largest
 
 if TYPE_CHECKING:
     from greylag.evaluation import Section
 
-_Share = TypeVar("_Share", CliqueShare, FeatureShare)
 _Clique = tuple[str, tuple[float, ...], tuple[Cell, ...], bool]  # name, contributions, counts, whether it occurs
 _Part = tuple[str, tuple[float, ...], tuple[Cell, ...], list[_Clique]]  # a feature, likewise
 SCORE_DECIMALS = 6
@@ -37,7 +36,7 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
 def comparison_of_documents(above: Explanation, below: Explanation, top: int | None = None) -> Table:
     """Explain why one document is above another: the differences of their contributions, the largest first."""
 
-    def paired(ours: Sequence[_Share], theirs: Sequence[_Share]) -> list[tuple[_Share, _Share]]:
+    def paired(ours: Sequence[Share], theirs: Sequence[Share]) -> list[tuple[Share, Share]]:
         pairs = zip(ours, theirs, strict=True)
         return sorted(pairs, key=lambda pair: -abs(pair[0].contribution - pair[1].contribution))
 

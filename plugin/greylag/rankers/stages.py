@@ -41,7 +41,7 @@ class ModelRanker(Stage):
 
     Queries are shortened as those that the model was trained on (`RankingModel.query_form`); rankings keep their text.
 
-    A document outside the index scores as the worst known one in every feature; the known ones keep their order.
+    A document outside the index scores as the worst known document in every feature; the others keep their order.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def choose_diversifier(
         See `XQuAD`.
     methods : sequence of str, optional
         Stages such as "mmr" and "xquad(scale=max)", without their weights, or with one weight to use. By default all
-        diversifiers that need no other resources than the given ones, with SVM-div if there is an index.
+        diversifiers that need no other resources than these, with SVM-div if there is an index.
     measure : str, default "alpha-nDCG@10"
         The measure by which weights are chosen and methods compared.
     cost : str, default "nDCG@10"

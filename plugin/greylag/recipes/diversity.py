@@ -39,7 +39,7 @@ from greylag.diversity import (
 )
 from greylag.evaluation import Scores, SubtopicQrels, Subtopics, score_subtopics
 from greylag.index import PositionalIndex
-from greylag.learning import CuttingPlane
+from greylag.learning import CuttingPlane, task_losses
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import FIRST, Fit, Recipe
 
@@ -262,9 +262,8 @@ class DiversityRecipe(Recipe[DiversityModel]):
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
     """Compute the mean loss of the predictions for some examples, by weights of shape (d,) or (M, d)."""
-    members = np.atleast_2d(weights)  # one vector is an ensemble of one, whose best prediction counts
-    losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]
-    return float(np.min(losses, axis=1).mean())
+    # One vector is an ensemble of one; the best prediction of an ensemble counts.
+    return float(task_losses(model, [*examples], np.atleast_2d(weights)).min(axis=0).mean())
 
 
 def _fit_grid(

@@ -57,19 +57,16 @@ class Recipe(ABC, Generic[M]):
 
     # A subclass is a frozen dataclass with an `objective`, or a `measure`, and a method `prepare`. `greylag.train` and
     # `cross_validate` do the rest. `needs_index` is false if it can be prepared without an index.
-    # Models of a recipe that `diversifies` learn from judgements by subtopic, and have no measure.
+    # Models of a recipe that `diversifies` learn from judgements by subtopic, and have no measure. `has_first_stage` is
+    # false if the rankings that it reranks were ranked by nothing.
     needs_index: ClassVar[bool] = True
     diversifies: ClassVar[bool] = False
+    has_first_stage: ClassVar[bool] = True
     objective: Objective | str
 
     def unjudged(self, index: Any) -> RankingModel | None:
         """Return the model without judgements that the recipe begins with, for this index; None if it has none."""
         return None
-
-    @property
-    def has_first_stage(self) -> bool:
-        """Whether the rankings that it reranks were ranked by something; True by default."""
-        return True
 
     @property
     def depth(self) -> int | None:

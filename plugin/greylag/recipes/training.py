@@ -252,7 +252,8 @@ def train(
             "or a recipe of greylag.recipes"
         )
     recipe = cast("Recipe[M]", AutomaticRecipe()) if recipe is None else recipe
-    form, given, judgements = query_form or QueryForm(), as_run(rankings), recipe.judgements(qrels)
+    form, given = query_form or QueryForm(), as_run(rankings)
+    judgements = recipe.judgements(qrels)
     if not (index is None or isinstance(index, PositionalIndex)):
         raise ParameterError(
             f"index is {shown(index)}: give a PositionalIndex, by PositionalIndex.from_lucene(folder), or None"
@@ -275,7 +276,8 @@ def train(
     prepared = recipe.prepare(first, judgements, index, n_jobs=n_jobs)
     # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
     judged = {qid: dict(judgements[qid]) for qid in judgements if qid in ranked or qid not in given}
-    held_out, scores, baseline_runs, by_fold = None, dict[str, Scores](), dict[str, Run](), None
+    held_out, by_fold = None, None
+    scores, baseline_runs = dict[str, Scores](), dict[str, Run]()
     if folds is not None:
         held_out = cross_validate(
             recipe, first, judgements, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,

@@ -71,15 +71,13 @@ class Accuracies:
                 for system in SELECTORS
                 for k, size in enumerate(self.sizes)
             }
-            | {f"range@{size}": self._range(k, i) for k, size in enumerate(self.sizes)}
+            | {
+                f"range@{size}": float(np.ptp([self.systems[name][:, k, i].mean() for name in (IG, KS, MMR)]))
+                for k, size in enumerate(self.sizes)
+            }
             for i, learner in enumerate(self.learners)
         }
         return means | {SVM: {ALL: float(self.svm.mean())}}
-
-    def _range(self, k: int, i: int) -> float:
-        """Return the range of the means over IG, Koller-Sahami and MMR."""
-        means = [float(self.systems[name][:, k, i].mean()) for name in (IG, KS, MMR)]
-        return max(means) - min(means)
 
     def claims(self) -> dict[str, dict[str, float]]:
         """Compare MMR with other systems, a row for each learner and number of words."""

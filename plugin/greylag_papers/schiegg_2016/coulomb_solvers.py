@@ -212,7 +212,8 @@ def relax(
     for being optimal around T(W) itself.
     """
     pool, n = ConstraintPool(problem.training, len(weights)), len(problem.training.examples)
-    steps, pull, shares = np.full(len(weights), MAX_STEP), np.zeros_like(centres), np.zeros((len(weights), n))
+    steps, pull = np.full(len(weights), MAX_STEP), np.zeros_like(centres)
+    shares = np.zeros((len(weights), n))
     for epoch in range(1, epochs + 1):
         before, last, start = shares, pull, weights
         shares = problem.expected_shares(weights, before, epoch, epochs, rng)
@@ -260,7 +261,7 @@ def relax(
 def descend(
     problem: CoulombProblem, weights: FloatArray, *, epochs: int, epsilon: float, rng: np.random.Generator
 ) -> Ensemble:
-    """Alternate searches for violated constraints and descent under the known ones, to a stationary point of
+    """Alternate searches for violated constraints and descent under the known constraints, to a stationary point of
 
         alpha E_s + sum_m p_m (||w_m||² / 2 + sum_i costs_mi H_i(w_m)),
 
@@ -273,8 +274,9 @@ def descend(
     the descent under too few constraints has led astray, it resumes from the lowest.
     """
     pool, n = ConstraintPool(problem.training, len(weights)), len(problem.training.examples)
-    shares, objectives, lowest = np.zeros((len(weights), n)), [], np.inf
-    rho, distance, tolerance = 1.0, np.inf, 0.0
+    shares, objectives = np.zeros((len(weights), n)), []
+    lowest = distance = np.inf
+    rho, tolerance = 1.0, 0.0
     for epoch in range(1, epochs + 1):
         before, shares = shares, problem.expected_shares(weights, shares, epoch, epochs, rng)
         costs, often = problem.expected_costs(shares)

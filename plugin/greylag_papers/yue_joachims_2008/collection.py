@@ -57,7 +57,7 @@ class Settings(CandidateSettings):
     n_splits: Positive | None = None
     """Number of splits; each tests a block of queries, see `rotations`."""
     n_orders: Positive = 1
-    """Orders of the queries, each with splits of its own: the given one, and random ones. More than one show how far
+    """Orders of the queries, each with splits of its own: that of the file, and random orders. Several show how far
     the comparisons on the relevant candidates depend on the splits."""
     training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
     """Numbers of training queries that are compared."""

@@ -21,7 +21,7 @@ from greylag.diversity import (
     unweighted_coverage,
 )
 from greylag.evaluation import Scores, Significance, Subtopics, compare_scores, parse_measure
-from greylag.learning import CuttingPlane
+from greylag.learning import CuttingPlane, task_losses
 from greylag.recipes import C_GRID
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 
@@ -160,11 +160,6 @@ def measure_losses(
     return LossTable((*rows, *chain.from_iterable(losses)), tuple(chain.from_iterable(fits)))
 
 
-def mean_loss(model: CoverageModel, examples: Sequence[tuple[Candidates, Subtopics]], weights: FloatArray) -> float:
-    """Compute the mean loss of the predictions for some examples."""
-    return float(np.mean([truth.loss(model.infer(x, weights)) for x, truth in examples]))
-
-
 def training_losses(
     queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
@@ -176,7 +171,7 @@ def training_losses(
         space, name = item
         examples = [(query.candidates[space], query.truth) for query in queries]
         solution = CuttingPlane(C).fit(models[name], examples)
-        return mean_loss(models[name], examples, solution.weights)
+        return float(task_losses(models[name], examples, solution.weights[None]).mean())
 
     losses = parallel_map(fit, work, what="training losses", n_jobs=n_jobs, prefer="processes")
     by_item = dict(zip(work, losses, strict=True))
@@ -221,10 +216,10 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))
     solutions, rows, fits = {}, [], []
     for C, solution in LEARNER.fit_path(model, training, grid):
-        solutions[C], fitted = solution, mean_loss(model, training, solution.weights)
-        fits.append(Fit(space, k, C, fitted, greedy, solution.iterations))
+        solutions[C], fitted = solution, task_losses(model, training, solution.weights[None])
+        fits.append(Fit(space, k, C, float(fitted.mean()), greedy, solution.iterations))
         for query, (x, truth) in zip(split.test, test, strict=True):
             rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
     # The rows of the chosen C again, without it: the method as it would be used.
-    chosen = min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
+    chosen = min(solutions, key=lambda C: task_losses(model, validation, solutions[C].weights[None]).mean())
     return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

@@ -46,7 +46,7 @@ def test_clique_sets_nest(n, max_size):
 def test_distinct_cliques_have_their_multiplicity(ordered):
     sets = (("FI", "term"), ("SD", "ordered"), ("FD", "ordered"), ("FD", "unordered"))
     for terms in ([0, 1, 0], [0], [], [1, 1, 0, 2, 1], [0, 1, 2, 3]):
-        rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)
+        rows, multiplicity = distinct_cliques(tuple(terms), sets, 3, ordered=ordered)
         found = [tuple(term for term in row if term != ABSENT) for row in rows.tolist()]
         assert len(set(found)) == len(found)
         for column, (dependence, clique_set) in enumerate(sets):
@@ -94,7 +94,7 @@ def test_long_queries_have_the_cliques_that_fit_in_memory(caplog):
 
 def test_large_cliques_of_long_queries_are_told_apart():
     terms = np.random.default_rng(3).integers(0, 300, size=300)
-    rows, multiplicity = distinct_cliques(terms, (("FD", "ordered"),), 10, ordered=True)
+    rows, multiplicity = distinct_cliques(tuple(terms.tolist()), (("FD", "ordered"),), 10, ordered=True)
     expected = Counter(tuple(terms[first : first + size]) for size in range(2, 11) for first in range(300 - size + 1))
     found = {tuple(row[row >= 0]): count for row, count in zip(rows, multiplicity[:, 0], strict=True)}
     assert found == expected

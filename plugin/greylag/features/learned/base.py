@@ -68,7 +68,7 @@ def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
 
 
 def read_learned(content: Mapping[str, Any], kinds: Iterable[type[LearnedFeature]]) -> Callable[[str], Feature]:
-    """Return a parser of features that knows the learned ones of a model's file."""
+    """Return a parser of features that knows the learned features of a model's file."""
     known: dict[str, Feature] = {}
 
     def parse(text: str) -> Feature:

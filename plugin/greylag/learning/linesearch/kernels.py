@@ -203,10 +203,12 @@ def survey(
     of two relevant documents count twice.
     """
     s, v, rows, offsets, relevant_offsets = lines
-    start, change, slack = 0.0, np.zeros(buckets), np.zeros(buckets)
-    number, ease, factor = np.zeros(buckets, np.int64), np.ones(buckets), np.ones(buckets)
+    start, number = 0.0, np.zeros(buckets, np.int64)
+    change, slack = np.zeros(buckets), np.zeros(buckets)
+    ease, factor = np.ones(buckets), np.ones(buckets)
     longest = _longest(offsets)
-    cells, crossing, apart = np.empty(longest, np.uint32), np.empty(longest, np.float32), np.empty(longest, np.float32)
+    cells = np.empty(longest, np.uint32)
+    crossing, apart = np.empty(longest, np.float32), np.empty(longest, np.float32)
     x, slope = (crossing, crossing.view(np.int32)), (apart, apart.view(np.int32))
     others, fellows = np.zeros(SLOTS, np.int32), np.zeros(SLOTS, np.int32)
     places, reach, values = np.empty((5, buckets + 1), np.int32), np.ones((2, buckets + 1)), np.empty((2, buckets + 1))
@@ -266,17 +268,20 @@ def _follow_buckets(others: Any, fellows: Any, above: int, count: int, places: A
     shape (5, B + 1), is set to both numbers at the left end of each bucket, to the fewest of both within it, and to the
     most relevant documents down to it. The swaps of each bucket are added to `number`.
     """
-    here, down_to, highest = np.int32(above), np.int32(count), np.int32(above + count)
+    here, down_to = np.int32(above), np.int32(count)
+    highest = np.int32(above + count)
     for b in range(len(number)):
         # Past non-relevant documents, and past relevant ones: down (even slots), and up (odd slots).
-        falls, rises, behind, past = others[2 * b], others[2 * b + 1], fellows[2 * b], fellows[2 * b + 1]
+        falls, rises = others[2 * b], others[2 * b + 1]
+        behind, past = fellows[2 * b], fellows[2 * b + 1]
         number[b] += falls + rises + behind + past
-        fewest, least, most = here - rises, down_to - past, down_to + behind
+        fewest, least = here - rises, down_to - past
+        most = down_to + behind
         places[0, b], places[1, b], places[2, b], places[3, b], places[4, b] = here, down_to, fewest, least, most
         highest = min(highest, np.int32(fewest + least))
         here, down_to = np.int32(fewest + falls), np.int32(most - past)
     places[:, -1] = here
-    places[1, -1], places[3, -1], places[4, -1] = down_to, down_to, down_to
+    places[1, -1] = places[3, -1] = places[4, -1] = down_to
     return int(highest)
 
 
@@ -349,19 +354,23 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
     and `room` is about the number of swaps. Returns state, steps and events.
     """
     offsets, relevant_offsets = lines[3], lines[4]
-    total, longest, most = relevant_offsets[-1], _longest(offsets), _longest(relevant_offsets)
+    total, m = relevant_offsets[-1], 0
+    longest, most = _longest(offsets), _longest(relevant_offsets)
     above, count, reach = np.zeros(total, np.int64), np.ones(total, np.int64), np.ones(total)
-    steps, events, m = np.empty(room + most * longest), np.empty(room + most * longest, np.int64), 0
-    y, binned, order = np.empty((2, longest)), np.empty((2, longest), np.float32), np.empty(longest, np.int64)
+    steps, events = np.empty(room + most * longest), np.empty(room + most * longest, np.int64)
+    y, binned = np.empty((2, longest)), np.empty((2, longest), np.float32)
+    order = np.empty(longest, np.int64)
     flags, unsure = np.zeros(-(-longest // 8) * 8, np.uint8), np.empty(longest + 8, np.int64)
     for q in range(len(offsets) - 1):
-        first, n, base = offsets[q], offsets[q + 1] - offsets[q], relevant_offsets[q]
+        first, base = offsets[q], relevant_offsets[q]
+        n = offsets[q + 1] - first
         relevant = relevant_offsets[q + 1] - base
         if relevant == 0:
             continue
         if m + relevant * n > len(steps):
             steps, events = _longer(steps, most * longest), _longer(events, most * longest)
-        s, v, rows = lines[0][first : first + n], lines[1][first : first + n], lines[2][first : first + n]
+        s, v = lines[0][first : first + n], lines[1][first : first + n]
+        rows = lines[2][first : first + n]
         extents = _extent(s), _extent(v)
         margins = (
             _scores_above_least(s, v, points[0], extents, y[0]),
@@ -740,7 +749,8 @@ def survey_top(
     of each bucket, and at least the measure within it.
     """
     s, v, rows, offsets, relevant_offsets = lines
-    table, start, state = np.zeros((3, number + 1)), 0.0, np.empty(3)
+    table, state = np.zeros((3, number + 1)), np.empty(3)
+    start = 0.0
     axis = _position(span[0]), number / (_position(span[1]) - _position(span[0]))
     within = span[0] - END_TOLERANCE * abs(span[0]), span[1] + END_TOLERANCE * abs(span[1])
     longest = _longest(offsets)

@@ -53,7 +53,7 @@ class ConstraintPool:
     def search(self, weights: FloatArray, costs: FloatArray, epsilon: float) -> tuple[bool, FloatArray]:
         """Add the most violated constraint of each member and example with a positive cost.
 
-        Only those violated by more than `epsilon` beyond the known ones are added. Returns whether there are any, and
+        It is added if it is violated by more than `epsilon` beyond the known constraints. Returns whether any is, and
         the hinge losses under the known constraints and all that were met, shape (M, n).
         """
         self._drop_idle()

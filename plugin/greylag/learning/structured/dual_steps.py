@@ -54,7 +54,8 @@ def _pairwise_pass(
     widest = 0.0
     for i in range(len(starts) - 1):
         own = order[starts[i] : starts[i + 1]]
-        low, worst, high = np.inf, -1, -np.inf
+        low, high = np.inf, -np.inf
+        worst = -1
         for p in own:
             high = max(high, violations[p])
             if alpha[p] > 0.0 and violations[p] < low:
@@ -65,7 +66,8 @@ def _pairwise_pass(
         widest = max(widest, high - low)
         if high - low <= tolerance:
             continue
-        best, most, square = -1, 0.0, 1.0
+        best = -1
+        most, square = 0.0, 1.0
         for p in own:
             rise = violations[p] - low
             if rise > 0.0:
@@ -109,7 +111,8 @@ def _newton_steps(
     if not _cholesky(L):
         return
     # `free[:m]` shrinks as weights reach 0; L is the factor of their Hessian throughout.
-    before, change, m = alpha.copy(), np.zeros(len(alpha)), len(free)
+    before, change = alpha.copy(), np.zeros(len(alpha))
+    m = len(free)
     while m > 0:
         step = slopes[:m].copy()
         _solve_triangles(L, step)

@@ -27,6 +27,7 @@ def named_topics(
         Repair faults of a file and log them, instead of raising.
     """
     name = str(path) if name is None else name
+    # A file of that name comes first, so that a new name of a package never changes what a command reads.
     if not Path(path).exists():
         if name.startswith("irds:"):
             return topics_from_ir_datasets(name, field=None if field == "title" else field)

@@ -45,6 +45,7 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
     """Convert the result of ``pyserini.search.get_qrels``: grades are strings, and keys may be integers."""
     rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
+    # Whole numbers alone: other text is no grade, and is refused as such.
     integer = re.compile(r"\s*[-+]?\d+\s*")
     return qrels_of_rows(
         (qid, docid, int(v) if isinstance(v, str) and integer.fullmatch(v) else v) for qid, docid, v in rows
@@ -70,7 +71,9 @@ def run_from_pyserini(
             f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
             "query, use Ranking.from_hits(qid, query, hits)"
         )
-    return as_run({qid: [*of] if isinstance(of, Iterator) else of for qid, of in hits.items()}, topics, tag=tag)
+    # Iterators are read here: the form of a query's hits is looked at before they are taken.
+    listed = {qid: [*own] if isinstance(own, Iterator) else own for qid, own in hits.items()}
+    return as_run(listed, topics, tag=tag)
 
 
 def run_to_pyserini(run: RunLike) -> dict[str, list[Hit]]:

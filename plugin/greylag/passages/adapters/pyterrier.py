@@ -85,8 +85,9 @@ def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
 
 
 def _gives_documents(pt: Any, transformer: Any, columns: list[str]) -> bool:
-    given = pt.inspect.transformer_outputs(transformer, columns, strict=False)
-    return given is not None and {"qid", "docno", "score"} <= set(given)
+    # Without `strict`, None tells that PyTerrier does not know; it would raise.
+    outputs = pt.inspect.transformer_outputs(transformer, columns, strict=False)
+    return outputs is not None and {"qid", "docno", "score"} <= set(outputs)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ def llama_index_retriever(search: Callable[[str], Iterable[Any]]) -> Any:
         def _retrieve(self, query_bundle: Any) -> list[Any]:
             nodes = []
             for passage, scores in _scored_passages(search, query_bundle.query_str):
+                # Scores are for programs: models would read them as words of the passage.
                 unseen = {f"excluded_{reader}_metadata_keys": [*scores] for reader in ("llm", "embed")}
                 node = schema.TextNode(
                     text=passage.text, id_=passage.doc_id, metadata={**passage.fields, **scores}, **unseen
