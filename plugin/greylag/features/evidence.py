@@ -314,8 +314,7 @@ def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:
     key = f"vectors:{file}"
     if key not in shared:
         shared[key] = open_vectors(file)
-    vectors: ArrayVectors = shared[key]
-    return vectors
+    return cast(ArrayVectors, shared[key])
 
 
 def _report_missing(feature: Feature, ranking: Ranking, known: BoolArray, file: str) -> None:

@@ -68,10 +68,7 @@ class CliqueTable:
         within = ANYWHERE if lead is None else lead
         # Galago counts overlapping matches; all but InQuery multiply an unordered width by the size of the clique.
         overlap, per_term = self.profile == "galago", self.profile != "inquery"
-        matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
-            self.ordered, rows, *located, self.widths, overlap, per_term, first, within
-        )
-        return matches
+        return occurrences(self.ordered, rows, *located, self.widths, overlap, per_term, first, within)
 
 
 class WindowStatistics:

@@ -44,11 +44,7 @@ def source_gains(folds: Iterable[Fold], objective: Objective, groups: Groups) ->
     # Empty if there are fewer than two sources. Of a fold, at most `MAX_QUERIES` queries are learned from.
     values: dict[str, dict[str, float]] = {}
     for training, held_out in folds:
-        rows = (
-            training.select_queries(spaced(training.qids, MAX_QUERIES))
-            if len(training.qids) > MAX_QUERIES
-            else training
-        )
+        rows = training.select_queries(spaced(training.qids, MAX_QUERIES))
         features = [spec for spec in training.specs if isinstance(spec, Feature)]
         for name, without in {ALL_SOURCES: frozenset[str](), **sources(features, groups)}.items():
             system = System("listwise", name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, TypeVar, cast
 
@@ -189,14 +190,9 @@ class PreparedSources:
 
     def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
-        settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
-
-        def count() -> CountedRankings:
-            return self._counted(self.rankings, baseline.features)
-
-        return settings, self._values(
-            baseline.name, settings, count, lambda data: baseline.evaluate(data, self.objective)
-        )
+        settings, name = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters()), baseline.name
+        count, measure = partial(self._counted, baseline.features), partial(baseline.evaluate, objective=self.objective)
+        return settings, self._values(name, settings, count, measure)
 
     def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of RM3 after this BM25, and the measure by setting, original weight and query."""
@@ -258,7 +254,7 @@ class PreparedSources:
     def data(self, tuned: TunedRM3) -> RankingData:
         """Compute all features of all documents."""
         # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
-        counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
+        counted = self._once("pool", lambda: self._counted(candidate_pool(self.sources.pool)))
         pool = counted.data(tuned.parameters)
         features = tuple(dict.fromkeys(chain(*self.groups(tuned).values(), self.sources.more)))
         others = tuple(feature for feature in features if feature not in pool.specs)
@@ -283,8 +279,8 @@ class PreparedSources:
         blocks = parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True, at=at)
         return concatenated(list(blocks))
 
-    def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
-        return CountedRankings(tuple(rankings), self.qrels, self.index, features)
+    def _counted(self, features: tuple[Feature, ...]) -> CountedRankings:
+        return CountedRankings(tuple(self.rankings), self.qrels, self.index, features)
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         if key not in self._kept:
