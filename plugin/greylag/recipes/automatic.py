@@ -207,8 +207,7 @@ class AutomaticRecipe(Recipe):
         # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
         rows = cross_fit_baselines(rows, features, tuned, parts, n_jobs=n_jobs)
         if self.translate:
-            index, mu = features.index, tuned.parameters.mu
-            rows = add_translation(rows, index, features.rankings, features.qrels, parts, mu, n_jobs=n_jobs)
+            rows = add_translation(rows, features, tuned, parts, n_jobs=n_jobs)
         folds = cross_folds(rows, parts)
         choice = choose(
             folds, judged, candidates, measure, baselines=BASELINE_SYSTEMS, incumbent=INCUMBENT, n_jobs=n_jobs

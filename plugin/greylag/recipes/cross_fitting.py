@@ -16,32 +16,30 @@ import numpy as np
 from greylag.base import FloatArray, Ranking, parallel_map
 from greylag.evaluation import fit_by_fold, without
 from greylag.features import FeatureExtractor, Translation, learn_translation, parse_feature
-from greylag.index import PositionalIndex
-from greylag.learning import Judgements, RankingData
+from greylag.learning import RankingData
 from greylag.recipes.sources import PreparedSources, TunedRM3
 
 
 def add_translation(
     data: RankingData,
-    index: PositionalIndex,
-    rankings: Sequence[Ranking],
-    qrels: Judgements,
+    features: PreparedSources,
+    tuned: TunedRM3,
     parts: Sequence[Sequence[str]],
-    mu: float,
     *,
     n_jobs: int | None = None,
 ) -> RankingData:
     """Add to the data, as a last feature, `Translation` learned from its queries and cross-fitted over `parts`."""
-    by_qid = {ranking.qid: ranking for ranking in rankings}
+    by_qid = {ranking.qid: ranking for ranking in features.rankings}
 
     def learn(qids: Sequence[str]) -> Translation:
-        return learn_translation(index, [by_qid[qid] for qid in qids], qrels, mu=mu)
+        rankings = [by_qid[qid] for qid in qids]
+        return learn_translation(features.index, rankings, features.qrels, mu=tuned.parameters.mu)
 
     # The last one, which holds out nothing, is the model's.
     *by_others, feature = fit_by_fold(learn, data.qids, [*parts, ()], what="translations", n_jobs=n_jobs)
     column = np.empty(len(data.docids))
     for part, translation in zip(parts, by_others, strict=True):
-        values = translation.bind(index)
+        values = translation.bind(features.index)
         for qid in part:
             first, end = data.spans[qid]
             docids = data.docids[first:end]

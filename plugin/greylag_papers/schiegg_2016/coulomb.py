@@ -139,13 +139,12 @@ class Coulomb:
         rng = np.random.default_rng(self.seed)
         away = perturbations(optimum, self.M, rng)
         start = training.project(optimum + away)
-        problem = CoulombProblem(training, self.C, self.alpha, self.s, self.repulsion, self.assignment)
+        problem = CoulombProblem(
+            training, self.C, self.alpha, self.s, self.repulsion, self.assignment, self.epochs, self.epsilon
+        )
         if self.update == "subgradient":
-            return walk(problem, start, float(lengths(away).max()), epochs=self.epochs, rng=rng)
-        if self.repulsion == "gradient":
-            ensemble = descend(problem, start, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
-        else:
-            ensemble = relax(problem, start, away, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
+            return walk(problem, start, float(lengths(away).max()), rng)
+        ensemble = descend(problem, start, rng) if self.repulsion == "gradient" else relax(problem, start, away, rng)
         if self.alpha and self.M > 1 and ensemble.mean_angle < MIN_ANGLE:
             _log.warning(
                 "the members of the Coulomb structured SVM coincide (mean angle %.2g degrees, alpha %g, C %g, "

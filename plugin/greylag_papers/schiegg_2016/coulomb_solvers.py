@@ -46,6 +46,8 @@ class CoulombProblem:
     s: float
     repulsion: Repulsion
     assignment: Assignment
+    epochs: int
+    epsilon: float
 
     def targets(self, weights: FloatArray) -> FloatArray:
         """Compute T, shape (M, d), where the repulsion alone draws the weights: w_m = T_m + C mean_i a_mi solves."""
@@ -69,17 +71,14 @@ class CoulombProblem:
         return _one_member_each((cumulated <= rng.random(before.shape[1]) * cumulated[-1]).sum(axis=0), len(before))
 
     def expected_shares(
-        self, weights: FloatArray, before: FloatArray, epoch: int, epochs: int, rng: np.random.Generator
+        self, weights: FloatArray, before: FloatArray, epoch: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the mean of the assignment over the epochs 1 to `epoch` of `epochs`.
-
-        "stochastic" equals "all". "best" is not drawn, and stays as it is after half the epochs.
-        """
+        """Return the mean of the assignment over the epochs from 1 to this one."""
         if self.assignment == "sampled":
             return np.asarray(before + (sampling_shares(self._losses(weights)) - before) / epoch)
         if self.assignment == "best":
             # Otherwise members that go on swapping examples would never settle.
-            return best_shares(self._losses(weights), before, rng) if epoch <= max(1, epochs // 2) else before
+            return best_shares(self._losses(weights), before, rng) if epoch <= max(1, self.epochs // 2) else before
         return np.ones_like(before)
 
     def expected_costs(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -106,10 +105,7 @@ class CoulombProblem:
 
 
 def best_shares(losses: FloatArray, before: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Assign each example to the member of lowest loss, from losses and the last assignment of shape (M, n).
-
-    Ties are drawn at random, except that an example stays with its member while no other has a lower loss.
-    """
+    """Assign each example to the member of lowest loss, from losses and the last assignment of shape (M, n)."""
     tied = losses == losses.min(axis=0)
     return _one_member_each(np.where(tied, before + rng.random(losses.shape), -1.0).argmax(axis=0), len(losses))
 
@@ -155,16 +151,14 @@ def _one_member_each(chosen: IntArray, members: int) -> FloatArray:
     return np.asarray(np.arange(members)[:, None] == chosen, dtype=np.float64)
 
 
-def walk(
-    problem: CoulombProblem, weights: FloatArray, reach: float, *, epochs: int, rng: np.random.Generator
-) -> Ensemble:
+def walk(problem: CoulombProblem, weights: FloatArray, reach: float, rng: np.random.Generator) -> Ensemble:
     """Take steps w_m <- P(w_m + eta (T_m - w_m + C mean_i a_mi)), with P the projection to the required signs (eq. 8).
 
     eta is 1 / (t + t_0) at step t, with t_0 such that the first step is no longer than `reach`. The result is the mean
     over the second half of the steps (suffix averaging). An epoch is one step, or n if each member draws its example.
     """
     n = len(problem.training.examples)
-    count, delay = epochs * (n if problem.assignment == "stochastic" else 1), 0.0
+    count, delay = problem.epochs * (n if problem.assignment == "stochastic" else 1), 0.0
     total, shares = np.zeros_like(weights), np.zeros((len(weights), n))
     for step in range(count):
         shares = problem.drawn_shares(weights, shares, rng)
@@ -180,7 +174,7 @@ def walk(
         weights = np.where(learning, free, problem.return_to_spheres(moved, weights))
         if 2 * (step + 1) > count:
             total += weights
-    return Ensemble(total / (count - count // 2), epochs, converged=False)
+    return Ensemble(total / (count - count // 2), problem.epochs, converged=False)
 
 
 def _pull(problem: CoulombProblem, weights: FloatArray, costs: FloatArray) -> FloatArray:
@@ -196,15 +190,7 @@ def _svm_objectives(weights: FloatArray, centres: FloatArray | float, hinges: Fl
     return float(((weights - centres) ** 2)[costs.any(axis=1)].sum() / 2 + (costs * hinges).sum())
 
 
-def relax(
-    problem: CoulombProblem,
-    weights: FloatArray,
-    centres: FloatArray,
-    *,
-    epochs: int,
-    epsilon: float,
-    rng: np.random.Generator,
-) -> Ensemble:
+def relax(problem: CoulombProblem, weights: FloatArray, centres: FloatArray, rng: np.random.Generator) -> Ensemble:
     """Alternate optima around centres c, min ||w_m - c_m||² / 2 + risk, and steps of the centres to their targets T.
 
     At c = T(W), each member stands still under the steps of eq. 8. A member without examples moves along its sphere.
@@ -214,16 +200,18 @@ def relax(
     pool, n = ConstraintPool(problem.training, len(weights)), len(problem.training.examples)
     steps, pull = np.full(len(weights), MAX_STEP), np.zeros_like(centres)
     shares = np.zeros((len(weights), n))
-    for epoch in range(1, epochs + 1):
+    for epoch in range(1, problem.epochs + 1):
         before, last, start = shares, pull, weights
-        shares = problem.expected_shares(weights, before, epoch, epochs, rng)
+        shares = problem.expected_shares(weights, before, epoch, rng)
         costs, often = problem.expected_costs(shares)
         learning = often > 0
         # There are no constraints yet, and the tolerance depends on their hinge losses.
         if epoch == 1:
             _, hinges = pool.search(weights, costs, 0.0)
         # Each unit of cost may be off by as much, so that the sum stays within a tenth of the requested gap.
-        tolerance = epsilon * _svm_objectives(weights, 0.0, hinges, costs) / max(float(costs.sum()), 1e-300) / 10
+        tolerance = (
+            problem.epsilon * _svm_objectives(weights, 0.0, hinges, costs) / max(float(costs.sum()), 1e-300) / 10
+        )
         # One step of the alternation: the optima around the centres, then new constraints, then where the centres go.
         around, lower = pool.solve(centres, costs, tolerance)
         weights = np.where(learning, around, weights)
@@ -233,7 +221,7 @@ def relax(
         pull = np.where(learning, targets - centres, targets)
         gap = _svm_objectives(weights, centres, hinges, costs) - float(lower[learning[:, 0]].sum())
         if (
-            gap <= epsilon * _svm_objectives(weights, 0.0, hinges, costs)
+            gap <= problem.epsilon * _svm_objectives(weights, 0.0, hinges, costs)
             and np.abs(shares - before).max() <= CONVERGENCE_TOLERANCE
         ):
             # The centres still move but the weights do not, as at a kink. If the optimum around the targets themselves
@@ -255,12 +243,10 @@ def relax(
         moves = steps[:, None] * pull
         centres = np.where(learning, centres + moves, targets)
         weights = np.where(learning, weights, problem.return_to_spheres(weights + moves, weights))
-    return Ensemble(weights, epochs, converged=False)
+    return Ensemble(weights, problem.epochs, converged=False)
 
 
-def descend(
-    problem: CoulombProblem, weights: FloatArray, *, epochs: int, epsilon: float, rng: np.random.Generator
-) -> Ensemble:
+def descend(problem: CoulombProblem, weights: FloatArray, rng: np.random.Generator) -> Ensemble:
     """Alternate searches for violated constraints and descent under the known constraints, to a stationary point of
 
         alpha E_s + sum_m p_m (||w_m||² / 2 + sum_i costs_mi H_i(w_m)),
@@ -277,15 +263,15 @@ def descend(
     shares, objectives = np.zeros((len(weights), n)), []
     lowest = distance = np.inf
     rho, tolerance = 1.0, 0.0
-    for epoch in range(1, epochs + 1):
-        before, shares = shares, problem.expected_shares(weights, shares, epoch, epochs, rng)
+    for epoch in range(1, problem.epochs + 1):
+        before, shares = shares, problem.expected_shares(weights, shares, epoch, rng)
         costs, often = problem.expected_costs(shares)
         # Objectives under two assignments cannot be compared.
         if not np.array_equal(shares, before):
             lowest = np.inf
         added, hinges = pool.search(weights, costs, tolerance)
         risk = _svm_objectives(weights, 0.0, hinges, costs)
-        tolerance = epsilon * risk / max(float(costs.sum()), 1e-300)
+        tolerance = problem.epsilon * risk / max(float(costs.sum()), 1e-300)
         squares = (weights**2).sum(axis=1) / 2 + (costs * hinges).sum(axis=1)
         objective = problem.energy(weights) + float((np.where(often > 0, often, 1.0)[:, 0] * squares).sum())
         if objective <= lowest:
@@ -293,7 +279,7 @@ def descend(
         objectives.append(lowest)
         # Stationary under all known constraints, and none is violated: done, unless an earlier point was lower.
         if not added and distance <= CONVERGENCE_TOLERANCE and np.abs(shares - before).max() <= CONVERGENCE_TOLERANCE:
-            if objective <= lowest + epsilon * risk:
+            if objective <= lowest + problem.epsilon * risk:
                 return Ensemble(weights, epoch, converged=True, objectives=tuple(objectives))
             weights = best
             pool.search(weights, costs, tolerance)  # those of its constraints that have been dropped
@@ -302,7 +288,7 @@ def descend(
             weights, distance, rho = _bounded_step(problem, pool, weights, costs, often, rho, tolerance / 10)
             if distance <= CONVERGENCE_TOLERANCE / 2:
                 break
-    return Ensemble(best, epochs, converged=False, objectives=tuple(objectives))
+    return Ensemble(best, problem.epochs, converged=False, objectives=tuple(objectives))
 
 
 def _bounded_step(

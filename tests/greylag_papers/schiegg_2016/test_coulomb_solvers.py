@@ -36,8 +36,9 @@ WEIGHTS = np.random.default_rng(1).standard_normal((3, 4))
 
 
 def problem(table=None, examples=EXAMPLES, **given):
-    parameters = {"C": 5.0, "alpha": 0.3, "s": 1.0, "repulsion": "displacement", "assignment": "all"} | given
-    return CoulombProblem(TrainingSet(table or Table(), examples), **parameters)
+    parameters = {"C": 5.0, "alpha": 0.3, "s": 1.0, "repulsion": "displacement", "assignment": "all"}
+    limits = {"epochs": 4, "epsilon": 1e-6}
+    return CoulombProblem(TrainingSet(table or Table(), examples), **(parameters | limits | given))
 
 
 def test_sampling_shares_fall_with_the_share_of_losses():
@@ -106,12 +107,12 @@ def test_expected_shares_are_means_over_the_epochs():
     rng, shares, sampled = np.random.default_rng(0), np.zeros((3, 6)), problem(assignment="sampled")
     points = [np.random.default_rng(seed).standard_normal((3, 4)) for seed in range(4)]
     for epoch, weights in enumerate(points, 1):
-        shares = sampled.expected_shares(weights, shares, epoch, 4, rng)
+        shares = sampled.expected_shares(weights, shares, epoch, rng)
     expected = np.mean([sampling_shares(task_losses(Table(), EXAMPLES, weights)) for weights in points], axis=0)
     np.testing.assert_allclose(shares, expected)
     for assignment in ("all", "stochastic"):
-        assert (problem(assignment=assignment).expected_shares(WEIGHTS, shares, 1, 4, rng) == 1.0).all()
-    best = [problem(assignment="best").expected_shares(WEIGHTS, shares, epoch, 4, rng) for epoch in (2, 3)]
+        assert (problem(assignment=assignment).expected_shares(WEIGHTS, shares, 1, rng) == 1.0).all()
+    best = [problem(assignment="best").expected_shares(WEIGHTS, shares, epoch, rng) for epoch in (2, 3)]
     assert [(drawn.sum(axis=0) == 1.0).all() and set(np.unique(drawn)) == {0.0, 1.0} for drawn in best] == [True, False]
     np.testing.assert_array_equal(best[1], shares)
 
@@ -136,13 +137,13 @@ def test_one_step_is_eq_8(repulsion):
     repel = {"displacement": displacements, "gradient": energy_descent}[repulsion](WEIGHTS, 0.3)
     slopes = [-(w + 5.0 * subgradient(w, [*range(6)]) - force) for w, force in zip(WEIGHTS, repel, strict=True)]
     eta = 1.0 / max(1.0, np.linalg.norm(slopes, axis=1).max() / 0.5)
-    found = walk(problem(Table(), repulsion=repulsion), WEIGHTS, 0.5, epochs=1, rng=np.random.default_rng(0))
+    found = walk(problem(Table(), repulsion=repulsion, epochs=1), WEIGHTS, 0.5, np.random.default_rng(0))
     np.testing.assert_allclose(found.weights, WEIGHTS + eta * np.array(slopes))
     assert not found.converged
 
 
 def test_a_stochastic_epoch_is_eq_9_with_an_example_for_each_member():
-    found = walk(problem(Table(), assignment="stochastic"), WEIGHTS, 0.5, epochs=2, rng=np.random.default_rng(0))
+    found = walk(problem(Table(), assignment="stochastic", epochs=2), WEIGHTS, 0.5, np.random.default_rng(0))
     rng, weights, delay, suffix = np.random.default_rng(0), WEIGHTS.copy(), 0.0, []
     for step in range(12):
         drawn = rng.integers(6, size=3)
@@ -159,8 +160,8 @@ def test_a_member_without_examples_is_only_repelled():
     # The first member is best on all examples; the others keep their lengths (eq. 10).
     examples = [(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.0, 1.0]))] * 2
     start = np.array([[3.0, 0.1], [-2.0, 0.5], [-0.5, 1.0]])
-    alone = problem(examples=examples, C=1.0, alpha=0.05, assignment="best")
-    after = walk(alone, start, 10.0, epochs=1, rng=np.random.default_rng(0)).weights
+    alone = problem(examples=examples, C=1.0, alpha=0.05, assignment="best", epochs=1)
+    after = walk(alone, start, 10.0, np.random.default_rng(0)).weights
     np.testing.assert_allclose(np.linalg.norm(after[1:], axis=1), np.linalg.norm(start[1:], axis=1))
     moved = (start + displacements(start, 0.05))[1:]
     np.testing.assert_allclose(after[1:], moved)
@@ -168,15 +169,18 @@ def test_a_member_without_examples_is_only_repelled():
 
 
 def relaxed(table, examples, M, **given):
-    rng, case = np.random.default_rng(0), problem(table, examples, **({"alpha": 0.1} | given))
+    rng, case = np.random.default_rng(0), problem(table, examples, **({"alpha": 0.1, "epochs": 300} | given))
     centres = rng.standard_normal((M, examples[0][0].shape[1]))
-    return relax(case, case.training.project(centres), centres, epochs=300, epsilon=1e-6, rng=rng)
+    return relax(case, case.training.project(centres), centres, rng)
 
 
 def descended(table, examples, M, *, epochs=300, **given):
-    rng, case = np.random.default_rng(0), problem(table, examples, **({"alpha": 0.1, "repulsion": "gradient"} | given))
+    rng, case = (
+        np.random.default_rng(0),
+        problem(table, examples, **({"alpha": 0.1, "repulsion": "gradient", "epochs": epochs} | given)),
+    )
     start = case.training.project(rng.standard_normal((M, examples[0][0].shape[1])))
-    return descend(case, start, epochs=epochs, epsilon=1e-6, rng=rng)
+    return descend(case, start, rng)
 
 
 SOLVERS = [(relaxed, displacements), (descended, energy_descent)]

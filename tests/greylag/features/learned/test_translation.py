@@ -16,9 +16,10 @@ from greylag.evaluation import split_folds
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.translation import MIN_QUERIES, Translation, estimate, learn_translation
 from greylag.index.positional import PositionalIndex
-from greylag.learning import training_data
+from greylag.learning import Objective, training_data
 from greylag.rankers import ModelRanker, RankingModel, explain
 from greylag.recipes.cross_fitting import add_translation
+from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
 
 RNG = np.random.default_rng(5)
 WORDS = [f"w{i}x" for i in range(25)]
@@ -124,14 +125,20 @@ def test_values_are_those_of_the_formula_and_of_lm_without_a_table():
 def test_no_query_has_values_of_a_table_that_was_learned_from_it():
     parts = split_folds([ranking.qid for ranking in RANKINGS], 3, 0)
     data = training_data(RANKINGS, QRELS, FeatureExtractor(INDEX, parse_features("FI/term/LM")))
-    fitted = add_translation(data, INDEX, RANKINGS, QRELS, parts, MU)
+    tuned = TunedRM3(FeatureParameters(mu=MU), 0.5)
+
+    def added(qrels):
+        sources = PreparedSources(FeatureSources(), Objective("AP"), RANKINGS, qrels, INDEX)
+        return add_translation(data, sources, tuned, parts)
+
+    fitted = added(QRELS)
     assert fitted.specs == (*data.specs, learn_translation(INDEX, RANKINGS, QRELS, mu=MU))
     for held_out in parts:
         table = learn_translation(INDEX, [r for r in RANKINGS if r.qid not in held_out], QRELS, mu=MU)
         expected = np.concatenate([table.bind(INDEX)(r) for q in held_out for r in RANKINGS if r.qid == q])
         np.testing.assert_array_equal(fitted.select_queries(held_out).features[:, 1], expected)
         changed = {**QRELS, **{qid: {f"d{d}": 1 for d in range(20)} for qid in held_out}}
-        refitted = add_translation(data, INDEX, RANKINGS, changed, parts, MU)
+        refitted = added(changed)
         assert refitted.specs != fitted.specs
         np.testing.assert_array_equal(refitted.select_queries(held_out).features[:, 1], expected)
     np.testing.assert_array_equal(fitted.features[:, 0], data.features[:, 0])
