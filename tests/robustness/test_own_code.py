@@ -12,6 +12,7 @@ import greylag
 from greylag.features.spelling import parse_feature
 from greylag.rankers import RankingModel
 from tests.processes import python, run
+from tests.robustness.test_reads import finished_before
 
 DEMO = Path(greylag.__file__).parent / "demo"
 MODULE = """
@@ -82,26 +83,22 @@ mine-sets = mine.parts:Learner
 [greylag.studies]
 mine = mine.parts:STUDY
 """
-COLLECTION = "collection: {docs: docs.jsonl, java: optional}\ntopics: topics.tsv\nqrels: qrels.txt\n"
+COLLECTION = (
+    "collection: {docs: docs.jsonl, java: optional}\ntopics: topics.tsv\nqrels: qrels.txt\ntraining: {folds: 2}\n"
+)
+RANKED = f"{COLLECTION}model: bm25\nbaselines: []\n"
+LEARNED = f"{COLLECTION}model: listwise\nbaselines: []\n"
 USES = {
-    "stage": f"{COLLECTION}stages: [mine]\n",
-    "joined": f"{COLLECTION}stages: ['mmr >> mine-late']\n",
-    "module": f"{COLLECTION}stages: ['own_stage:Flip']\n",
-    "feature": f"{COLLECTION}features: mine@z\n",
-    "stage as feature": f"{COLLECTION}features: 'stage:mine'\n",
-    "learner": f"{COLLECTION}model: mine(max_features=2)\n",
-    "baseline": f"{COLLECTION}baselines: [bm25, mine]\n",
+    "stage": f"{RANKED}stages: [mine]\n",
+    "joined": f"{RANKED}stages: ['mmr >> mine-late']\n",
+    "module": f"{RANKED}stages: ['own_stage:Flip']\n",
+    "feature": f"{LEARNED}features: mine@z\n",
+    "stage as feature": f"{LEARNED}features: 'stage:mine'\n",
+    "learner": f"{COLLECTION}model: mine(max_features=2)\nbaselines: []\n",
+    "baseline": f"{COLLECTION}model: bm25\nbaselines: [mine(max_features=2)]\n",
     "study": "study: mine\n",
 }
 """Experiments that use the package `mine`, or a module beside them, and nothing else of others."""
-KEYS = """
-from pathlib import Path
-from greylag.studies.runner import dependencies, input_files
-from greylag.studies.study import load
-for path in sorted(Path().glob("*.yaml")):
-    settings = load(path)[1]
-    print(path.stem, dependencies({}, input_files(settings)))
-"""
 IMPATIENT = (
     "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 )
@@ -164,30 +161,22 @@ def test_a_killed_command_does_not_go_on_with_changed_code(option, value, part, 
     assert ranks == [f"d{rank}" for rank in range(1, 6)] * 12
 
 
+@pytest.mark.long
 def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own):
-    """Imported early or late; and on no other package's."""
-    for name, text in {**USES, "none": COLLECTION}.items():
+    """Imported early or late."""
+    for name, text in USES.items():
         (own / f"{name}.yaml").write_text(f"name: x\n{text}")
-    (own / "other.py").write_text("")
-
-    def keys():
-        done = python("-c", KEYS, cwd=own, env=installed(own), check=True)
-        return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
-
     for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
         shutil.copy(DEMO / name, own)
-    before = keys()
-    assert before.keys() == {*USES, "none"}
-    (own / "mine" / "late.py").write_text("SIGN = 2\n")
-    (own / "own_late.py").write_text("SIGN = 2\n")
-    after = keys()
-    assert {name for name, key in after.items() if key != before[name]} == USES.keys()
-
-
-def test_the_code_of_what_trains_counts(own):
-    code = "from greylag.recipes.spelling import model_files; print(model_files('mine'), model_files('mine-sets(C=1)'))"
-    done = python("-c", code, cwd=own, env=installed(own), check=True)
-    assert done.stdout.count("mine/late.py") == 2
+    assert set(finished_before(own).values()) == {False}
+    assert {name for name, taken in finished_before(own).items() if not taken} == set()
+    write_signs(own, late=2)
+    changed = finished_before(own)
+    assert {name for name, taken in changed.items() if taken} == {"baseline", "feature"}  # which never import it
+    write_signs(own, early=2, late=2)
+    changed = finished_before(own)
+    assert {name for name, taken in changed.items() if taken} == set()
+    assert changed.keys() == USES.keys()
 
 
 @pytest.mark.long

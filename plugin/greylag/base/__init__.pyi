@@ -171,10 +171,9 @@ from .runtime.parallel import threads as threads
 from .runtime.progress import each as each
 from .runtime.progress import reached as reached
 from .runtime.progress import step as step
+from .runtime.reads import unchanged as unchanged
 from .runtime.software import TREC_EVAL as TREC_EVAL
 from .runtime.software import code as code
-from .runtime.software import code_files as code_files
-from .runtime.software import entry_files as entry_files
 from .runtime.software import versions as versions
 from .runtime.yaml_text import read_yaml as read_yaml
 from .runtime.yaml_text import write_yaml as write_yaml

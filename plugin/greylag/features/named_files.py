@@ -9,21 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from greylag.base import FormatError, GreylagError, Names, entry_files, parse_json, read_blocks, read_bytes
+from greylag.base import FormatError, GreylagError, Names, parse_json, read_blocks, read_bytes
 
 
 def feature_files(text: str) -> list[str]:
-    """Return the files of comma-separated features, and the code of other packages among them."""
+    """Return the files of comma-separated features."""
     from greylag.features.spelling import parse_features  # all kinds of features; most commands name none
-    from greylag.features.stages import StageScore
 
-    features = parse_features(text)
-    steps = [step for feature in features if isinstance(feature.base, StageScore) for step in feature.base.steps]
-    return [
-        *(file for feature in features for file in feature.files()),
-        *(file for feature in features for file in entry_files("feature", str(feature.base).partition(":")[0])),
-        *(file for step in steps for file in step.sources),
-    ]
+    return [file for feature in parse_features(text) for file in feature.files()]
 
 
 FEATURE_FILES = Names(feature_files)
@@ -32,11 +25,10 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 
 def stage_files(text: str) -> list[str]:
-    """Return the files of a stage's options and, of a stage of another package, its code."""
+    """Return the files of a stage's options."""
     from greylag.features.stage_registry import StageStep
 
-    step = StageStep.parse(text)
-    return [*step.files(), *step.sources]
+    return list(StageStep.parse(text).files())
 
 
 STAGE_FILES = Names(stage_files)

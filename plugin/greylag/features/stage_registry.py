@@ -21,8 +21,6 @@ from greylag.base import (
     ParameterError,
     Stage,
     Value,
-    code_files,
-    entry_files,
     import_entry,
     load_entry,
     naming,
@@ -126,13 +124,6 @@ class StageStep:
     def stage(self) -> type[Stage]:
         """The class of the stage."""
         return find_stage(self.name)
-
-    @property
-    def sources(self) -> list[str]:
-        """List the code that results depend on, as on any input, if the stage is not greylag's own."""
-        if ":" in self.name:
-            return code_files(self.name.partition(":")[0], self.stage.__module__)
-        return entry_files("stage", self.name)
 
     def adding(self, **options: Value) -> StageStep:
         """Return the stage with these options, too."""

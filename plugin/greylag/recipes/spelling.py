@@ -18,7 +18,6 @@ from greylag.base import (
     Parameter,
     ParameterError,
     Value,
-    entry_files,
     load_entry,
     named_files,
     nearest,
@@ -234,10 +233,9 @@ def _weighted_options(name: str) -> dict[str, Parameter]:
 
 
 def model_files(text: str) -> list[str]:
-    """List the files that the spelling of a model names, and the code of a learner of another package."""
-    hints, (name, options) = get_type_hints(ModelOptions, include_extras=True), read_call(text)
-    named = [file for option, value in options.items() for file in named_files(hints.get(option), value)]
-    return [*named, *entry_files("learner", name), *entry_files("diversity learner", name)]
+    """List the files that the spelling of a model names."""
+    hints, (_, options) = get_type_hints(ModelOptions, include_extras=True), read_call(text)
+    return [file for option, value in options.items() for file in named_files(hints.get(option), value)]
 
 
 def _weighted(

@@ -7,10 +7,12 @@ The output folder then contains
     NAME.run       the study's runs
     models/        the study's models
     report.html    tables and figures, if the study makes a report
-    finished.json  what the outcome depends on, its scores, its summary, and its files by name with SHA-256
+    finished.json  what the outcome depends on, with all files that were read for it, its scores, its summary, and its
+                   files by name with SHA-256
     .greylag-work  what is done of a study that was interrupted, such as folds; the next call goes on from there
 
-A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
+A finished study is not run again as long as its settings, all files that were read for it (see
+`greylag.base.runtime.reads`), and library versions are the same. Files
 that ``finished.json`` does not name are not overwritten. Of an earlier outcome's files, those that a new one lacks are
 removed if they are still as they were written.
 """
@@ -21,7 +23,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,12 +36,11 @@ from greylag.base import (
     alone,
     as_text,
     code,
-    code_files,
-    entry_files,
     file_digest,
     file_stamps,
     marked,
     resuming,
+    unchanged,
     versions,
     write_text,
 )
@@ -76,7 +77,7 @@ def run_study(
     """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same."""
     # One process at a time works in `out`; a second one waits. `progress` gets a line for each finished step. After any
     # error, or if a foreign file in `out` is in the way, the files of an earlier outcome are unchanged.
-    inputs = list(input_files(settings))
+    inputs = list(followed(settings.paths()))
     fields, context = settings.model_dump(mode="json"), Context(out, n_jobs, progress)
     key = dependencies(fields, inputs, metadata)
     if finished := _reuse(key, context):  # before the lock, which would change the folder
@@ -88,11 +89,12 @@ def run_study(
         # What every study writes, before hours of work; the names of other files are known only after it.
         _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
         # Folds of an interrupted run count only under the same key: other data or code starts anew.
-        with resuming(out / WORK, lambda: key):
+        with resuming(out / WORK, lambda: key, out) as reads:
             outcome = _marked(study.run(settings, study.open(settings, context), context), inputs)
+            read = reads.state()
         files = outcome_files(outcome, fields, metadata)
         _check_free(out, earlier, files)
-        return _write(outcome, files, key, out, earlier)
+        return _write(outcome, files, {"key": key, "read": read}, out, earlier)
 
 
 def _reuse(key: str, context: Context) -> Finished | None:
@@ -100,12 +102,18 @@ def _reuse(key: str, context: Context) -> Finished | None:
     out, earlier = context.folder, _read_finished(context.folder)
     if earlier.get("key") != key or not all((out / name).exists() for name in earlier["files"]):
         return None
+    if not unchanged(earlier.get("read")):  # code, data beside it, and whatever else was opened
+        return None
     context.progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
     return Finished(earlier["scores"], earlier["summary"], earlier.get("forms", {}))
 
 
 def _write(
-    outcome: Outcome, files: Mapping[str, Callable[[Path], object]], key: str, out: Path, earlier: Mapping[str, str]
+    outcome: Outcome,
+    files: Mapping[str, Callable[[Path], object]],
+    depends: Mapping[str, Any],
+    out: Path,
+    earlier: Mapping[str, str],
 ) -> Finished:
     """Write the files of an outcome, and remove the earlier ones that it lacks and nobody has changed."""
     out.mkdir(parents=True, exist_ok=True)
@@ -124,7 +132,7 @@ def _write(
     forms = {form: evaluation.format(form) for form in STUDY_FORMS} if evaluation else {}
     finished = Finished(outcome.scores, "\n".join(map(as_text, outcome.tables)) + report, forms)
     kept = {name: value for name, value in vars(finished).items() if value or name != "forms"}
-    content = {"key": key, **kept, "files": {name: file_digest(out / name) for name in files}}
+    content = {**depends, **kept, "files": {name: file_digest(out / name) for name in files}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return finished
 
@@ -202,9 +210,3 @@ def _read_finished(out: Path) -> dict[str, Any]:
         return content if complete and isinstance(content["files"], dict) else {}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
-
-
-def input_files(settings: Experiment) -> Iterator[Path]:
-    """Yield the files and folders that settings, and models among them, name, and the code of others' studies."""
-    sources = [*entry_files("study", settings.study), *code_files(type(settings).__module__)]
-    return followed([*settings.paths(), *map(Path, sources)])

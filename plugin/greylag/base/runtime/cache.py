@@ -7,6 +7,7 @@ computed again. SQLite makes it safe against killed processes, and a checksum of
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import math
 import os
@@ -25,6 +26,7 @@ import numpy as np
 from greylag.base.runtime.encoding import decode, encode
 from greylag.base.runtime.interrupts import is_interrupt
 from greylag.base.runtime.parallel import keeping
+from greylag.base.runtime.reads import Reads, reading, unchanged
 
 MIN_KEPT_SECONDS = 1.0
 """Seconds of work that are not worth keeping."""
@@ -176,8 +178,9 @@ class WorkLog:
     transaction takes longer than many results.
     """
 
-    def __init__(self, path: Path, depends: Callable[[], str]) -> None:
+    def __init__(self, path: Path, depends: Callable[[], str], reads: Reads) -> None:
         self.path, self._cache, self._depends, self._scope = path, Cache(path, private=True), depends, b""
+        self._reads, self._earlier, self._reads_key = reads, dict[str, Any](), b""
         self._was_there, self._written, self._resumed = os.path.lexists(path), time.monotonic(), False
         self._counts: Counter[str] = Counter()
         self._waiting: dict[bytes, tuple[str, bytes]] = {}  # the step and sealed content of each key
@@ -211,7 +214,12 @@ class WorkLog:
         """Write the results that wait; return whether they are kept."""
         # Forgotten even if they cannot be written: they would pile up in memory.
         waiting, self._waiting, self._written = self._waiting, {}, time.monotonic()
-        is_kept = bool(waiting) and self._cache.insert([(name, content) for name, (_, content) in waiting.items()])
+        if not waiting:
+            return False
+        # With what they depend on, in one transaction: what was read for the results of before, and what is read now.
+        depends = json.dumps(self._earlier | self._reads.state())
+        rows = [_seal(self._reads_key, depends), *((name, content) for name, (_, content) in waiting.items())]
+        is_kept = self._cache.insert(rows)
         self._counts.update(step for step, _ in waiting.values() if is_kept)
         return is_kept
 
@@ -233,7 +241,15 @@ class WorkLog:
         return self._was_there or self._counts.total() > 0
 
     def _key(self, key: str) -> bytes:
-        self._scope = self._scope or hashlib.sha256(self._depends().encode()).digest()
+        if not self._scope:
+            self._scope = hashlib.sha256(self._depends().encode()).digest()
+            self._reads_key = _digest(self._scope, b"reads")
+            if self._was_there and (kept := self._cache.load(self._reads_key)):
+                self._earlier = json.loads(kept)
+                if not unchanged(self._earlier):
+                    _log.info("%s: files that were read for it have changed, so that the work begins anew", self.path)
+                    self._scope, self._earlier = hashlib.sha256(self._scope + os.urandom(16)).digest(), {}
+                    self._reads_key = _digest(self._scope, b"reads")
         return _digest(self._scope, key.encode())
 
 
@@ -244,21 +260,23 @@ def beside(output: Path) -> Path:
 
 
 @contextmanager
-def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
-    """Keep the results of the maps in the block in a file, and use those that are there."""
-    # `depends` gives a digest of all that the results depend on. The file stays if the block fails.
-    log = WorkLog(path, depends)
-    try:
-        with keeping(log):
-            yield
-    except (Exception, KeyboardInterrupt) as error:
-        summary = log.summary()
-        if is_interrupt(error):
-            interruptions.append(summary or "nothing is kept, as there was less than a second's work")
-        elif summary:
-            _log.info("%s", summary)
-        raise
-    log.remove()
+def resuming(path: Path, depends: Callable[[], str], *without: Path) -> Iterator[Reads]:
+    """Keep the results of the maps in the block in a file, and use those that are there; yield what is read."""
+    # `depends` gives a digest of what the results depend on beside the files that are read, but for the outputs
+    # `without`. The file stays if the block fails.
+    with reading(path, *without) as reads:
+        log = WorkLog(path, depends, reads)
+        try:
+            with keeping(log):
+                yield reads
+        except (Exception, KeyboardInterrupt) as error:
+            summary = log.summary()
+            if is_interrupt(error):
+                interruptions.append(summary or "nothing is kept, as there was less than a second's work")
+            elif summary:
+                _log.info("%s", summary)
+            raise
+        log.remove()
 
 
 def _step_name(key: str) -> str:

@@ -33,6 +33,7 @@ from greylag.base.core.registry import packages_in_use
 from greylag.base.errors import DependencyError, ParameterError
 from greylag.base.runtime import progress
 from greylag.base.runtime.interrupts import check_interrupts
+from greylag.base.runtime.reads import State, is_reading, merge_reads, worker_reads
 from greylag.base.runtime.software import OWN, code, numerical
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ Items = list[tuple[int, Any]]
 Done = tuple[Any, MissingCounts]
 """The result of an item, and the counts of its unknown documents."""
 Numbered = tuple[int, Any, MissingCounts]
+Relayed = tuple[Numbered, list[logging.LogRecord], State]
 Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 
 WINDOW = 256
@@ -312,17 +314,18 @@ def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         return client.submit(function, *arguments, pure=False)
 
 
-def _call_batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Any], float]:
+def _call_batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Relayed], float]:
     """Do several calls in a worker of a cluster; also the seconds that they took."""
     began = time.perf_counter()
     content, *shared = sent
     return [call(content, *item, *shared) for item in items], time.perf_counter() - began
 
 
-def _relayed(result: tuple[Numbered, list[logging.LogRecord]]) -> Numbered:
-    """Log the messages of a worker, which has no handlers."""
+def _relayed(result: Relayed) -> Numbered:
+    """Log the messages of a worker, which has no handlers, and note what it read."""
     for record in result[1]:
         logging.getLogger(record.name).handle(record)
+    merge_reads(result[2])
     return result[0]
 
 
@@ -348,14 +351,17 @@ class _Call:
         self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
         others = () if function else packages_in_use - {*OWN, "__main__"}
         # Without a specification a module was typed in, and has no files.
+        self.reads = function is None and is_reading()
         self.code = {name: code(name) for name in others if getattr(sys.modules.get(name), "__spec__", None)}
 
     def __getstate__(self) -> dict[str, Any]:
         # The content is an argument of every call, which backends recognise; here it would be sent with each.
         return {**vars(self), "content": None}
 
-    def __call__(self, content: Any, number: int, item: Any, *shared: Any) -> tuple[Numbered, list[logging.LogRecord]]:
-        """Return the result of an item, and the messages that this process has to relay."""
+    def __call__(self, content: Any, number: int, item: Any, *shared: Any) -> Relayed:
+        """Return the result of an item, the messages that this process has to relay, and the files that it read."""
+        if records_reads := self.reads and self.process != _PROCESS:
+            worker_reads()
         function = self.function or self._unpacked(content)
         with (
             _placed(_Position(in_worker=True)),
@@ -364,7 +370,8 @@ class _Call:
             gather_missing() as tally,
         ):
             result = function(item, *shared)
-        return (number, result, tally.counts), [records.get() for _ in range(records.qsize())]
+        messages = [records.get() for _ in range(records.qsize())]
+        return (number, result, tally.counts), messages, worker_reads() if records_reads else {}
 
     def _unpacked(self, content: Any) -> Callable[..., Any]:
         """Return the function."""

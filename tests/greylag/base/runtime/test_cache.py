@@ -24,6 +24,7 @@ from greylag.base.runtime import cache
 from greylag.base.runtime.cache import Cache, WorkLog, beside, is_array, resuming
 from greylag.base.runtime.encoding import decode, encode
 from greylag.base.runtime.parallel import keeping, parallel_map
+from greylag.base.runtime.reads import Reads
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.rankers import RankingModel
@@ -231,18 +232,21 @@ def test_places_that_cannot_be_written(tmp_path, caplog):
 
 
 def test_results_are_found_by_what_they_depend_on(tmp_path):
-    log = WorkLog(tmp_path / "log", lambda: "settings")
+    log = WorkLog(tmp_path / "log", lambda: "settings", Reads())
     assert log.save_result("/1:run a:0", (7, {}))
     assert not log.save_result("/1:run a:1", len)
     assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
-    again, other = WorkLog(tmp_path / "log", lambda: "settings"), WorkLog(tmp_path / "log", lambda: "others")
+    again, other = (
+        WorkLog(tmp_path / "log", lambda: "settings", Reads()),
+        WorkLog(tmp_path / "log", lambda: "others", Reads()),
+    )
     assert again.load_result("/1:run a:0") == (7, {})
     assert again.load_result("/1:run a:1") is None
     assert other.load_result("/1:run a:0") is None
 
 
 def writable(path):
-    WorkLog(path, lambda: "").save_result("/1:squares:0", (77, {}))
+    WorkLog(path, lambda: "", Reads()).save_result("/1:squares:0", (77, {}))
     path.chmod(0o666)
 
 
@@ -303,7 +307,7 @@ def test_a_full_disk_costs_what_is_kept_only(tmp_path, caplog):
     def work(count):
         return list(parallel_map(call, range(count), what="bytes"))
 
-    limits, log = resource.getrlimit(resource.RLIMIT_FSIZE), WorkLog(tmp_path / "log", lambda: "settings")
+    limits, log = resource.getrlimit(resource.RLIMIT_FSIZE), WorkLog(tmp_path / "log", lambda: "settings", Reads())
     try:
         with keeping(log):
             assert work(40) == [bytes([number]) * 1000 for number in range(40)]
@@ -318,7 +322,7 @@ def test_a_full_disk_costs_what_is_kept_only(tmp_path, caplog):
 
 def test_a_full_disk_is_left_to_the_output(tmp_path, caplog):
     """The first row fits; the next one finds a file that may not grow, which SQLite reports as a full disk."""
-    log = WorkLog(tmp_path / "log", lambda: "settings")
+    log = WorkLog(tmp_path / "log", lambda: "settings", Reads())
     assert log.save_result("/1:bytes:0", b"x")
 
     class Small(sqlite3.Connection):
