@@ -98,7 +98,7 @@ def best_steps(
     # All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as
     # a whole or in intervals.
     surveys = [*in_threads(partial(survey, problem, scores), directions)]
-    floor = max((one.reached for one in surveys), default=-np.inf)
+    floor = max((surveyed.reached for surveyed in surveys), default=-np.inf)
     order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
     while True:
         optima: dict[int, Optimum] = {}

@@ -193,9 +193,9 @@ class Reranker:
         """
         if isinstance(passages, str) or not isinstance(query, str):
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
-        given = as_passages(passages)
-        keys = [passage.key for passage in given]
-        texts = {self._name(place): passage.text for place, passage in enumerate(given)}
+        listed = as_passages(passages)
+        keys = [passage.key for passage in listed]
+        texts = {self._name(place): passage.text for place, passage in enumerate(listed)}
         if not (vectors is None or callable(vectors)):
             vectors = as_vectors(vectors, keys)
         scores = None if scores is None else one_each(scores, keys, "scores")
@@ -243,7 +243,7 @@ class Reranker:
         positions = {name: n for n, name in enumerate(texts)}
         before = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
         return [
-            RankedPassage(given[n := positions[name]].text, keys[n], score, rank, n, before[name])
+            RankedPassage(listed[n := positions[name]].text, keys[n], score, rank, n, before[name])
             for rank, (name, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
         ]
 
@@ -350,9 +350,9 @@ def rerank(
             f"k has two meanings: write top_k={k!r:.20} to return as many passages, or 'mmr(k={k!r:.20})' as method to "
             "pick as many and keep all others behind them"
         )
-    given = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
+    call_data = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
     reranker = Reranker(method or ("general" if scores is None else "mmr"), **options)
-    return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **given)
+    return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **call_data)
 
 
 @guided
@@ -525,20 +525,20 @@ def _adapter(
             """Return documents with new scores, best first; `read` has functions from a document to its parts."""
             texts, scores = list(map(read["text"], documents)), list(map(read["score"], documents))
             missing = [number for number, score in enumerate(scores) if score is None]
-            named = others.get("score") not in {None, "score"}  # a field that is expected
-            if missing and (named or len(missing) < len(scores)):
-                what = others["score"] if named else "score"
+            is_expected = others.get("score") not in {None, "score"}  # a field that is expected
+            if missing and (is_expected or len(missing) < len(scores)):
+                what = others["score"] if is_expected else "score"
                 raise ParameterError(
                     f"passage {missing[0]} has no {what}: give all one, or none to go by their order (score=None)"
                 )
-            given = {**shared, "scores": range(len(scores), 0, -1) if missing else scores}
-            if isinstance(name := given["vectors"], str):
-                given["vectors"] = list(map(read["vector"], documents))
-                if any(vector is None for vector in given["vectors"]):
+            inputs = {**shared, "scores": range(len(scores), 0, -1) if missing else scores}
+            if isinstance(name := inputs["vectors"], str):
+                inputs["vectors"] = list(map(read["vector"], documents))
+                if any(vector is None for vector in inputs["vectors"]):
                     raise ParameterError(f"a passage has no {name!r}: give vectors=, a function of texts")
             if group is not None:
-                given["groups"] = [read["metadata"](document).get(group) for document in documents]
-            return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **given)]
+                inputs["groups"] = [read["metadata"](document).get(group) for document in documents]
+            return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **inputs)]
 
     return Adapter
 

@@ -164,8 +164,8 @@ class HybridRetriever:
             stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
             ranking = stage(ranking)
         if max_per_group is not None:
-            named = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
-            groups = {docid: str(name) for docid, name in named.items() if name is not None}
+            group_names = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
+            groups = {docid: str(name) for docid, name in group_names.items() if name is not None}
             ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
         places = {docid: place for place, docid in enumerate(scores.docids)}
         columns = scores.scores, scores.bm25, scores.general, scores.cosines
@@ -198,14 +198,14 @@ class HybridRetriever:
 
     def with_passages(self, passages: PassagesLike) -> HybridRetriever:
         """Return a retriever over a new set of passages; only new texts are encoded."""
-        given = _passages(passages)
-        texts = [text for text, _ in given.values()]
+        by_docid = _passages(passages)
+        texts = [text for text, _ in by_docid.values()]
         rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= zip(new, _encoded(self._encode, new), strict=True)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
         vectors = [rows[text] for text in texts]
-        made = {docid: {**fields, "text": text} for docid, (text, fields) in given.items()}
+        made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
         return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
 
     def save(self, path: str | Path) -> None:
@@ -324,14 +324,14 @@ def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
     batches: list[Dense] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
-        given = function(batch)
-        data = given.get("data") if isinstance(given, Mapping) else getattr(given, "data", None)
+        answer = function(batch)
+        data = answer.get("data") if isinstance(answer, Mapping) else getattr(answer, "data", None)
         if isinstance(data, list):  # as OpenAI's endpoint answers
-            given = _in_order(data)
+            answer = _in_order(data)
         try:
-            rows = np.asarray(given if hasattr(given, "shape") else list(given), dtype=np.float32)
+            rows = np.asarray(answer if hasattr(answer, "shape") else list(answer), dtype=np.float32)
         except (TypeError, ValueError):
-            raise ParameterError(f"the encoder returned {shown(given)}, and no vector for each text") from None
+            raise ParameterError(f"the encoder returned {shown(answer)}, and no vector for each text") from None
         if rows.ndim != 2 or len(rows) != len(batch) or rows.shape[1:] != (batches or [rows])[0].shape[1:]:
             raise ParameterError(f"the encoder returned an array of shape {rows.shape} for {len(batch)} texts")
         batches.append(rows)
@@ -340,8 +340,8 @@ def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
 
 def _in_order(items: list[Any]) -> list[Any]:
     """Return the vectors of OpenAI's items in the order of the texts, by the items' index if they have any."""
-    named = [item if isinstance(item, Mapping) else {n: getattr(item, n, None) for n in _ITEM} for item in items]
-    places, vectors = ([item.get(name) for item in named] for name in _ITEM)
+    entries = [item if isinstance(item, Mapping) else {n: getattr(item, n, None) for n in _ITEM} for item in items]
+    places, vectors = ([item.get(name) for item in entries] for name in _ITEM)
     if all(place is None for place in places):
         return vectors
     if {*places} != {*range(len(items))}:

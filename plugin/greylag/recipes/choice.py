@@ -66,11 +66,11 @@ class Candidate:
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> dict[System, FloatArray]:
         """Fit the weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
-        named = data.select_features(data.columns_of(self.features)) if self.features else data
+        selected = data.select_features(data.columns_of(self.features)) if self.features else data
         if self.learner is None:
-            columns, learned = named.names, {self.system: np.array(self.weights)}
+            columns, learned = selected.names, {self.system: np.array(self.weights)}
         else:
-            seen = named if self.most is None else named.select_queries(spaced(named.qids, self.most))
+            seen = selected if self.most is None else selected.select_queries(spaced(selected.qids, self.most))
             # Each feature has its weight at the centre, whether or not it differs from others on these queries.
             centred = isinstance(self.learner, ListwiseRegression) and self.learner.centre
             useful = seen if centred else useful_features(seen)[0]

@@ -186,11 +186,11 @@ class DiversityRecipe(Recipe[DiversityModel]):
         self, make: CandidateMaker, examples: Mapping[str, Example], qids: Sequence[str], *, n_jobs: int | None = None
     ) -> Fitted[DiversityModel]:
         """Learn from the examples of these queries; `validate` needs four of them, and with fewer keeps the C."""
-        given = {qid: examples[qid] for qid in qids if qid in examples}
-        if not given:
+        own = {qid: examples[qid] for qid in qids if qid in examples}
+        if not own:
             raise ParameterError("nothing to learn from in a fold: no query has a candidate that covers a subtopic")
-        held_out = [*given][VALIDATE_EVERY - 1 :: VALIDATE_EVERY] if self.validate else []
-        return self.weigh(make, given, held_out, n_jobs=n_jobs)
+        held_out = [*own][VALIDATE_EVERY - 1 :: VALIDATE_EVERY] if self.validate else []
+        return self.weigh(make, own, held_out, n_jobs=n_jobs)
 
     def weigh(
         self,

@@ -127,14 +127,14 @@ class ColumnRecipe(Recipe):
     ) -> ColumnRecipe:
         """Make the recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
         check_ids(columns=columns)
-        every, given = unique_features([replace(column, values=None) for column in bound_columns(data)]), validation
-        if given is not None:
-            if given.names != data.names:
-                raise ParameterError(f"the columns are {span(given.names)}, but those to learn from {span(data.names)}")
-            given = replace(given, specs=every)
-        named = data.columns_of(columns) or range(len(every))
-        features = tuple(every[column] for column in named)
-        return cls(replace(data, specs=every), features, learner, preselection=preselection, validation=given)
+        every, held = unique_features([replace(column, values=None) for column in bound_columns(data)]), validation
+        if held is not None:
+            if held.names != data.names:
+                raise ParameterError(f"the columns are {span(held.names)}, but those to learn from {span(data.names)}")
+            held = replace(held, specs=every)
+        numbers = data.columns_of(columns) or range(len(every))
+        features = tuple(every[column] for column in numbers)
+        return cls(replace(data, specs=every), features, learner, preselection=preselection, validation=held)
 
     def bound(self, fitted: Fitted) -> Fitted:
         """Give the models the values of the file's columns."""

@@ -281,8 +281,8 @@ def cross_validate(
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """
     if not (index is None or isinstance(index, PositionalIndex)):
-        given = ", ".join(type(value).__name__ for value in (recipe, rankings, qrels, index))
-        raise ParameterError(f"cross_validate({given}): the call is cross_validate(recipe, rankings, qrels, index)")
+        kinds = ", ".join(type(value).__name__ for value in (recipe, rankings, qrels, index))
+        raise ParameterError(f"cross_validate({kinds}): the call is cross_validate(recipe, rankings, qrels, index)")
     first, qrels = as_run(rankings), recipe.judgements(qrels)
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]

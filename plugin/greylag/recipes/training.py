@@ -252,7 +252,7 @@ def train(
             "or a recipe of greylag.recipes"
         )
     recipe = cast("Recipe[M]", AutomaticRecipe()) if recipe is None else recipe
-    form, given = query_form or QueryForm(), as_run(rankings)
+    form, incoming = query_form or QueryForm(), as_run(rankings)
     judgements = recipe.judgements(qrels)
     if not (index is None or isinstance(index, PositionalIndex)):
         raise ParameterError(
@@ -262,12 +262,12 @@ def train(
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     if recipe.diversifies and form != QueryForm():
         raise ParameterError("query_form is for models that rank: give rankings with shorter queries")
-    relevant = recipe.topics(given, judgements, index)
+    relevant = recipe.topics(incoming, judgements, index)
     drawn = sample_topics(relevant, most_topics, seed=seed)
     # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
     every = len(drawn) == len(relevant) and not recipe.diversifies
-    ranked = frozenset(given if every else drawn)
-    first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in ranked), given.tag)
+    ranked = frozenset(incoming if every else drawn)
+    first = Run(tuple(form.apply(ranking) for ranking in incoming.rankings if ranking.qid in ranked), incoming.tag)
     if isinstance(folds, int):
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
     elif folds is not None:
@@ -275,7 +275,7 @@ def train(
     # Features are computed once, for the folds and for the model of all queries.
     prepared = recipe.prepare(first, judgements, index, n_jobs=n_jobs)
     # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
-    judged = {qid: dict(judgements[qid]) for qid in judgements if qid in ranked or qid not in given}
+    judged = {qid: dict(judgements[qid]) for qid in judgements if qid in ranked or qid not in incoming}
     held_out, by_fold = None, None
     scores, baseline_runs = dict[str, Scores](), dict[str, Run]()
     if folds is not None:

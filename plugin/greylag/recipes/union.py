@@ -42,17 +42,17 @@ def named_runs(
     if isinstance(runs, Mapping) and not isinstance(runs, Run):
         labels, runs = [[*runs]], [*runs.values()]
     check_sequences(runs=runs)
-    given = [run if isinstance(run, RunFile) else as_run(run) for run in runs]
+    parsed = [run if isinstance(run, RunFile) else as_run(run) for run in runs]
     # Rows of tables are named after runs, methods and the learned fusion, so that all of these differ.
-    taken, possible = {*FUSIONS, LEARNED}, labels or [[run.tag for run in given]]
+    taken, possible = {*FUSIONS, LEARNED}, labels or [[run.tag for run in parsed]]
     names = next((some for some in possible if len(taken.union(some)) == len(taken) + len(some)), possible[-1])
-    if len(given) < 2:
-        raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")
+    if len(parsed) < 2:
+        raise ParameterError(f"fusion is learned for two runs or more, not for {len(parsed)}")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ParameterError(f"{twice!r} names two runs: name them in a mapping, or as --run NAME=FILE")
     if method := next((name for name in names if name in (LEARNED, *FUSIONS)), None):
         raise ParameterError(f"{method!r} is a method of fusion: give the run another name")
-    return dict(zip(names, given, strict=True))
+    return dict(zip(names, parsed, strict=True))
 
 
 def union_data(runs: Mapping[str, Run | RunFile], judged: Judgements, rel: int) -> RankingData:

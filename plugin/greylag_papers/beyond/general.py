@@ -273,27 +273,27 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     models, related = models_of(settings), related_names(settings.collections)
     models = models if settings.learn else {}
     learned = {
-        model: {name: one.weights(features, settings) for name, one in opened.items()}
+        model: {name: collection.weights(features, settings) for name, collection in opened.items()}
         for model, features in models.items()
     }
     own = {GENERAL: general_model(), POSITIONS: general_model(texts=False)}
     trained_on = {known["fingerprint"] for known in own[GENERAL].provenance["indexes"].values()}
     compared: dict[str, dict[str, dict[str, Scores]]] = {}
-    for name, one in opened.items():
-        if not settings.learn and one.fingerprint in trained_on:
+    for name, collection in opened.items():
+        if not settings.learn and collection.fingerprint in trained_on:
             raise ParameterError(f"collections.{name}: greylag's weights were learned from it; set learn: true")
         others = [other for other in opened if related[other] != related[name]]
         lengths = [opened[other].length for other in others]
-        place = np.array([1.0, LengthSlopes(()).place(one.length)])
-        weights = {model: np.array(shipped.at_length(one.length).weights) for model, shipped in own.items()}
+        place = np.array([1.0, LengthSlopes(()).place(collection.length)])
+        weights = {model: np.array(shipped.at_length(collection.length).weights) for model, shipped in own.items()}
         weights |= {
             model: place @ LengthSlopes.line([by_name[other] for other in others], lengths)
             for model, by_name in learned.items()
         }
-        for depth, rows in one.rows.items():
+        for depth, rows in collection.rows.items():
             for measure, scores in scores_of(rows, weights, settings).items():
                 compared.setdefault(f"{measure}, top {depth}", {})[name] = scores
-        context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
+        context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in collection.rows.values())} topics")
     compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
     figures = {name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()}
     sections = [_section(label, scores, figures) for label, scores in compared.items()]
@@ -311,7 +311,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         title="A model for which nothing has to be judged",
         sections=[Section(title, _TEXTS[f"general: {text}"]), *sections],
         models={name: general(settings, opened, features, learned[name]) for name, features in models.items()},
-        provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
+        provenance={"fingerprints": {name: collection.fingerprint for name, collection in opened.items()}},
     )
 
 
@@ -319,19 +319,25 @@ def general(
     settings: Settings, opened: Mapping[str, Opened], features: Sequence[Feature], learned: Mapping[str, FloatArray]
 ) -> RankingModel:
     """Make the model of all collections' weights."""
-    lengths = {name: round(one.length, 2) for name, one in opened.items()}
+    lengths = {name: round(collection.length, 2) for name, collection in opened.items()}
     line = LengthSlopes.line([*learned.values()], [*lengths.values()])
     # In the same unit, so that the ratios of weights and slopes are kept.
     weights, slopes = (line / np.abs(line[0]).sum()).round(4).tolist()
     indexes = {
-        name: {"documents": one.documents, "average_length": lengths[name], "fingerprint": one.fingerprint}
-        for name, one in opened.items()
+        name: {
+            "documents": collection.documents,
+            "average_length": lengths[name],
+            "fingerprint": collection.fingerprint,
+        }
+        for name, collection in opened.items()
     }
     provenance = {
         "greylag": __version__,
         "learner": f"listwise regression with penalty {settings.penalty:g}, in unit length, "
         "and a line in the log of length",
-        "collections": {name: max(len(part.qids) for part in one.parts(features)) for name, one in opened.items()},
+        "collections": {
+            name: max(len(part.qids) for part in collection.parts(features)) for name, collection in opened.items()
+        },
         "indexes": indexes,
         "related": {name: other for name, other in related_names(settings.collections).items() if name != other},
         "weights": {name: weights.round(6).tolist() for name, weights in learned.items()},
