@@ -33,6 +33,9 @@ class Composable(ABC, Generic[_Input_contra]):
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return rebuilt(self) if is_dataclass(self) else super().__reduce_ex__(protocol)
 
+    # What users of other packages write first, a + b, a % 10, a.transform, is answered with what to write here:
+    # Python's own errors name an operand or an attribute. Type checkers do not see these methods, so that an editor
+    # marks such lines as wrong.
     if not TYPE_CHECKING:
 
         def __add__(self, other: Any) -> Any:
@@ -207,6 +210,8 @@ def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> 
 
 def _convert_input(kind: type, convert: Callable[[Any, Any], Any]) -> None:
     """Let a class convert what it is called with, or refuse it, before its own ``__call__``."""
+    # A stage of another package has a `__call__` and nothing else. Wrapped as its class is made, it takes pairs and
+    # hits, too, and refuses a query with the call that works, without a base method that it would have to call.
     # Each class of a hierarchy has its own call, and super().__call__ must not convert what is converted.
     if (call := kind.__dict__.get("__call__")) and not hasattr(call, "converts"):
 

@@ -14,6 +14,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def guided(named: _F) -> _F:
     """Decorate a function, or a class for its ``__init__`` and its makers: errors of wrong arguments name the call."""
+    # Python names what is wrong, and not what is right: whoever guesses a keyword of another package would have to look
+    # it up. Only Python's own refusal of the arguments is answered so; a call that is right costs a try.
     decorated: Any = named
     function = decorated.__init__ if isinstance(named, type) else decorated
 
