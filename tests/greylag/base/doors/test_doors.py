@@ -24,7 +24,9 @@ SERIES = pd.Series([1.0, 2.0], index=["a", "b"])
 ROWS = np.eye(2)
 
 
-@pytest.mark.parametrize("nothing", [{}, [], (), pd.Series(dtype=object), iter(())], ids=repr)
+@pytest.mark.parametrize(
+    "nothing", [{}, [], (), pd.Series(dtype=object), iter(())], ids=lambda value: type(value).__name__
+)
 def test_nothing_is_empty(nothing):
     if not isinstance(nothing, pd.Series):
         assert as_run(nothing) == Run(())
