@@ -98,7 +98,7 @@ def check(name, path, command):
     assert found == kept.get(name), f"{name} has changed, which is written by: greylag {command}; see {path}"
 
 
-VOLATILE = {"provenance", "key", "summary", "files"}  # keys whose values are not results
+VOLATILE = {"provenance", "key", "read", "summary", "files"}  # keys whose values are not results
 # Weights that hang on the last digits of scores, and so on NumPy's logarithm for the processor, with or without
 # AVX-512. All else is compared: what was chosen, training scores, and what the ensemble ranks.
 WITHOUT_WEIGHTS = {"sd.json", "cssvm.json"}
