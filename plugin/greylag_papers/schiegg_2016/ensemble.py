@@ -30,9 +30,6 @@ class Ensemble:
     converged: bool  # before the limit of epochs or rounds
     objectives: tuple[float, ...] = ()  # after each epoch, if the learner tracks it
 
-    def __len__(self) -> int:
-        return len(self.weights)
-
     @property
     def mean_angle(self) -> float:
         """The mean angle between two members, in degrees; 0 for a single member."""

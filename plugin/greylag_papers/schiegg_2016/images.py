@@ -154,7 +154,7 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
 def member_scores(table: TrialTable, method: str) -> dict[str, float]:
     """Compute, at the largest M, the first member's share of wins, the mean training loss, the angle, and more."""
     # The last is the share of members that predict the training image without an error: the version space of eq. 2.
-    M = table.largest(method)
+    M = table.sizes(method)[-1]
     chosen = table.chosen(method)
     return {
         f"first wins@{M}": float(table.wins(method)[0]),

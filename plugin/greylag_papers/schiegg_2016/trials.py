@@ -243,15 +243,10 @@ class TrialTable:
         """Return the trials of some tasks."""
         return TrialTable(tuple(trial for trial in self.trials if trial.task in tasks))
 
-    @property
-    def tasks(self) -> list[str]:
-        """The names of the tasks, in the order of their first trials."""
-        return [*dict.fromkeys(trial.task for trial in self.trials)]
-
     def chosen(self, method: str, M: int | None = None) -> list[Trial]:
         """Return each task's candidate of M members with the lowest validation loss; the first of equal ones."""
         # Here and below, M is by default the largest of the method.
-        M = self.largest(method) if M is None else M
+        M = self.sizes(method)[-1] if M is None else M
         best: dict[str, Trial] = {}
         for trial in self.trials:
             if (trial.method, trial.M) == (method, M):
@@ -263,10 +258,6 @@ class TrialTable:
     def sizes(self, method: str) -> list[int]:
         """Return the values of M of a method, ascending."""
         return sorted({trial.M for trial in self.trials if trial.method == method})
-
-    def largest(self, method: str) -> int:
-        """Return the largest M of a method."""
-        return self.sizes(method)[-1]
 
     def ordered(self, method: str, M: int | None = None) -> dict[str, FloatArray]:
         """Return the losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
@@ -282,7 +273,8 @@ class TrialTable:
 
     def by_task(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
         """Return the mean over the test examples of each task."""
-        return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
+        tasks = dict.fromkeys(trial.task for trial in self.trials)
+        return {task: self.restrict([task]).score(method, M, quantity) for task in tasks}
 
     def score(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> float:
         """Score the mean of `by_example`."""
@@ -293,16 +285,16 @@ class TrialTable:
         losses = {
             f"{quantity}@{M}": self.score(method, M, quantity) for quantity in QUANTITIES for M in self.sizes(method)
         }
-        stopped = {f"stopped@{M}": self.stopped(method, M) for M in self.sizes(method)}
+        stopped = {
+            # The share of ensembles that stopped at their learner's limit
+            f"stopped@{M}": float(np.mean([not trial.converged for trial in self.chosen(method, M)]))
+            for M in self.sizes(method)
+        }
         return losses | {name: share for name, share in stopped.items() if share}
 
     def chosen_learners(self, methods: Collection[str]) -> dict[str, dict[str, str]]:
         """Return, by method and task, the candidate that was chosen at the largest M."""
         return {method: {trial.task: str(trial.learner) for trial in self.chosen(method)} for method in methods}
-
-    def stopped(self, method: str, M: int | None = None) -> float:
-        """Return the share of the chosen ensembles that stopped at their learner's limit before they converged."""
-        return float(np.mean([not trial.converged for trial in self.chosen(method, M)]))
 
     def wins(self, method: str, M: int | None = None) -> FloatArray:
         """Return the shares of test examples on which members are best, descending, shape (M,); means over tasks."""

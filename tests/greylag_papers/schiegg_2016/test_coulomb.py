@@ -179,7 +179,7 @@ def test_the_limit_warns(caplog):
 
 def test_size_angle_and_losses():
     ensemble = Ensemble(np.eye(3), epochs=4, converged=True)
-    assert len(ensemble) == 3
+    assert len(ensemble.weights) == 3
     assert ensemble.mean_angle == pytest.approx(90.0)
     examples = random_tables(0, n=5, outputs=6, d=3)
     losses = ensemble.losses(Table(), examples)

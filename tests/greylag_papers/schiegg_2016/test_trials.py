@@ -26,7 +26,6 @@ def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen():
     ))  # fmt: skip
     assert [found.validation for found in table.chosen("mcl", 2)] == [0.2, 0.9]
     assert table.sizes("mcl") == [1, 2]
-    assert table.largest("mcl") == 2
     # By hand: the means over tasks a and b of the lower and of the higher loss.
     ordered = table.ordered("mcl", 2)
     np.testing.assert_allclose(ordered["q0"], [(0.3 + 0.1) / 2, (0.5 + 0.3) / 2])
