@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness import FULL, Row
 from greylag.base import FloatArray, IntArray
-from greylag.learning import GreedySelection, Objective, RankingData, read_features
+from greylag.learning import GreedySelection, Objective, RankingData, read_letor
 
 QUERIES = 30_000 if FULL else 300
 TESTED = 300  # queries
@@ -97,10 +97,10 @@ def memory() -> float:
 
 def select(path: Path, tested: Path) -> Spent:
     """Read and select, compiled before."""
-    learner, test = GreedySelection("nDCG@10"), read_features(tested)
+    learner, test = GreedySelection("nDCG@10"), read_letor(tested)
     learner.fit(test.select_queries(test.qids[:30]).select_features(range(3)))
     start = clocks()
-    data = read_features(path)
+    data = read_letor(path)
     read = clocks()
     found = learner.fit(data, n_jobs=THREADS)
     end, peak = clocks(), memory()
@@ -112,7 +112,7 @@ def boost(path: Path, tested: Path) -> Spent:
     """Read, and learn with LightGBM."""
     import lightgbm
 
-    data, test = read_features(path), read_features(tested)
+    data, test = read_letor(path), read_letor(tested)
     start = clocks()
     settings = {
         "objective": "lambdarank", "label_gain": list(range(5)), "num_threads": THREADS,

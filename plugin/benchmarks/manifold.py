@@ -14,7 +14,7 @@ from greylag.evaluation import read_topics
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.rankers import affinity_graph, manifold_ranking, query_vector, rank
+from greylag.rankers import affinity_graph, manifold_ranking, query_vector, spread_scores
 from greylag.rankers.manifold.stage import ManifoldRanker
 
 SPREAD = 2000  # images for label spreading, which takes thousands of steps
@@ -58,8 +58,10 @@ def closed_form_rows(X: FloatArray) -> Iterator[Row]:
     W = affinity_graph(X, graph="full", sigma=1.25)
     y = query_vector(len(X), 0)
     yield Row(f"{name}: graph", seconds(lambda: affinity_graph(X, graph="full", sigma=1.25), 3), "s")
-    yield Row(f"{name}: closed form", seconds(lambda: rank(W, y, solver="direct"), 3), "s", "at most 3, on 2 cores")
-    yield Row(f"{name}: conjugate gradients", seconds(lambda: rank(W, y, solver="cg"), 3), "s")
+    yield Row(
+        f"{name}: closed form", seconds(lambda: spread_scores(W, y, solver="direct"), 3), "s", "at most 3, on 2 cores"
+    )
+    yield Row(f"{name}: conjugate gradients", seconds(lambda: spread_scores(W, y, solver="cg"), 3), "s")
     both = seconds(lambda: manifold_ranking(X, 0, graph="full", sigma=1.25), 3)
     yield Row(f"{name}: graph and closed form", both, "s")
 
@@ -74,8 +76,8 @@ def label_spreading_rows(X: FloatArray, digits: IntArray) -> Iterator[Row]:
     Y = (labels[:, np.newaxis] == classes).astype(np.float64)
     spreading = LabelSpreading(kernel=lambda *_: W, alpha=0.99, max_iter=100_000, tol=1e-9)
     theirs = once(lambda: spreading.fit(X, labels))
-    ours = seconds(lambda: rank(W, Y, alpha=0.99), 3)
-    F = rank(W, Y, alpha=0.99)
+    ours = seconds(lambda: spread_scores(W, Y, alpha=0.99), 3)
+    F = spread_scores(W, Y, alpha=0.99)
     difference = np.abs(F / F.sum(axis=1, keepdims=True) - spreading.label_distributions_).max()
     yield Row(f"label spreading's time / rank's, {len(X)} images, {spreading.n_iter_} steps", theirs / ours, "x")
     yield Row("label spreading's scores less rank's, largest", float(difference), "", "0")
@@ -88,4 +90,4 @@ def size_rows() -> Iterator[Row]:
         W = affinity_graph(X, graph="knn")
         y = query_vector(n, 0)
         yield Row(f"kNN graph of {n} points", seconds(lambda: affinity_graph(X, graph="knn"), 3), "s")  # noqa: B023
-        yield Row(f"ranking of {n} points on it", seconds(lambda: rank(W, y), 3), "s")  # noqa: B023
+        yield Row(f"ranking of {n} points on it", seconds(lambda: spread_scores(W, y), 3), "s")  # noqa: B023

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.harness import FULL, Row, cpu_seconds
-from greylag.learning import read_features
+from greylag.learning import read_letor
 
 SCRIPT = """
 import sys
@@ -52,7 +52,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"fuse two runs of {topics * DEPTH:.0e} lines", cpu_of(fuse), "s", "40 at 1e+07 lines")
         features = Path(folder, "features.txt")
         write_features(features, np.random.default_rng(0))
-        spent = cpu_seconds(lambda: read_features(features), 3)
+        spent = cpu_seconds(lambda: read_letor(features), 3)
         yield Row("LETOR text", features.stat().st_size / 1e6 / spent, "MB per CPU s", "at least 100")
 
 

@@ -22,7 +22,7 @@ from greylag.features.fused_runs import run_columns
 from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
-from greylag.learning.letor import read_features
+from greylag.learning.letor import read_letor
 from greylag.rankers.model import RankingModel
 from tests.refusals import refuses
 
@@ -62,7 +62,7 @@ FORMATS = {
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),
     "run": Format(read_run, Run((Ranking("1", "", ("b", "a"), [2.5, 1]), Ranking("2", "", ("a",), [1]))), write_run),
     "MS MARCO's run": Format(lambda path: read_run(path).rankings, b"1\tb\t1\n1\ta\t3\n2\ta\t1\n"),
-    "LETOR": Format(read_features, LETOR),
+    "LETOR": Format(read_letor, LETOR),
     "JSON lines": Format(lambda path: list(read_json_lines(path)), b'{"a": 1}\n{"a": []}\n'),
     "titles": Format(read_titles, b'{"id": 1, "title": "Goose"}\n{"id": "2"}\n'),
     "prior": Format(read_prior, b"a 0.5\nb 2\n"),

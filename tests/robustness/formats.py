@@ -26,7 +26,7 @@ from greylag.evaluation import read_qrels, read_run, read_subtopic_qrels, read_t
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.index.lucene.documents import write_for_anserini
-from greylag.learning.letor import read_features
+from greylag.learning.letor import read_letor
 from greylag.rankers.model import RankingModel
 from tests.greylag.learning.samples import row_names
 
@@ -186,7 +186,7 @@ def make_letor(rng):
 
 
 def read_letor(path):
-    data = read_features(path)
+    data = read_letor(path)
     owners = [qid for qid, n in zip(data.qids, np.diff(data.offsets), strict=True) for _ in range(n)]
     values = [{i: v for i, v in enumerate(row, data.names[0] != "0") if v} for row in data.features.tolist()]
     return list(zip(owners, data.docids, data.grades.tolist(), values, strict=True))

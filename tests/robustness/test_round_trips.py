@@ -12,7 +12,7 @@ from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.evaluation import read_run, write_run
 from greylag.features.spec import candidate_pool
-from greylag.learning.letor import read_features, write_features
+from greylag.learning.letor import read_letor, write_features
 from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
 
@@ -51,7 +51,7 @@ def test_features(path, qid, name, docids, data):
     rows = [(Ranking(qid, "", tuple(docids), np.zeros(len(docids))), np.array(values))]
     with suppress(ParameterError):
         write_features(path, [name, "b"], rows)
-        back = read_features(path)
+        back = read_letor(path)
         assert (back.qids, back.docids, back.names) == ((qid,), tuple(docids), (name, "b"))
         np.testing.assert_array_equal(back.features, rows[0][1])
 

@@ -53,9 +53,9 @@ def stages_of(
 
 def over_columns(model: Any, path: Path) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
-    from greylag.learning import listed_run, read_features, warn_of_order
+    from greylag.learning import listed_run, read_letor, warn_of_order
 
-    data = read_features(path)
+    data = read_letor(path)
     warn_of_order(path, data)
     if model is None or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")

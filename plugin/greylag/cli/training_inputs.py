@@ -21,7 +21,7 @@ from greylag.learning import (
     judged_topics,
     listed_grades,
     listed_run,
-    read_features,
+    read_letor,
     warn_of_order,
 )
 from greylag.rankers import span
@@ -103,11 +103,11 @@ def from_letor(
     preselection: MMRPreselection | None,
 ) -> Inputs:
     """Read a feature file, and learn from its columns."""
-    data, held_out = read_features(path), None
+    data, held_out = read_letor(path), None
     warn_of_order(path, data)
     columns = chosen_columns(path, data, features)
     if validation is not None:
-        held_out = read_features(validation)
+        held_out = read_letor(validation)
         warn_of_order(validation, held_out)
         if both := set(held_out.qids) & set(data.qids):
             raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")

@@ -30,7 +30,7 @@ class Column(Evidence):
         if self.values is None:
             raise ParameterError(
                 f"feature {self} is a column of a feature file: rank the documents of one, as greylag rerank --letor "
-                "FILE does, or model.with_columns(read_features(FILE))"
+                "FILE does, or model.with_columns(read_letor(FILE))"
             )
         return self.values
 

@@ -12,7 +12,6 @@ from .learner import Selection as Selection
 from .learner import after_each_round as after_each_round
 from .letor import listed_grades as listed_grades
 from .letor import listed_run as listed_run
-from .letor import read_features as read_features
 from .letor import read_letor as read_letor
 from .letor import write_features as write_features
 from .linesearch.objectives import Objective as Objective

@@ -123,7 +123,7 @@ def _write_npz(
 
 
 @guided
-def read_features(path: str | Path, qrels: QrelsLike | None = None) -> RankingData:
+def read_letor(path: str | Path, qrels: QrelsLike | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One
@@ -144,9 +144,6 @@ def read_features(path: str | Path, qrels: QrelsLike | None = None) -> RankingDa
         grades = rows.grades[first:end].tolist() if judged is None else judged.get(qid, {}).values()
         relevant_grades.append(positive_grades(grades))
     return RankingData(*rows, tuple(relevant_grades))
-
-
-read_letor = read_features  # what users of LETOR look for
 
 
 def _column_values(data: RankingData, column: int, ranking: Ranking) -> FloatArray:
@@ -225,7 +222,7 @@ def read_scores(path: str | Path, features: str | Path) -> Run:
 def _documents(path: str | Path) -> dict[str, list[str]]:
     """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
-        data = read_features(path)
+        data = read_letor(path)
         warn_of_order(path, data)
         return {qid: [*data.docids[first:end]] for qid, (first, end) in data.spans.items()}
     qids, docids = read_arrays(path, qids=("U", 1), docids=("U", 1))

@@ -3,11 +3,11 @@ from .export import engine_model as engine_model
 from .manifold.graph import AffinityGraph as AffinityGraph
 from .manifold.graph import Graph as Graph
 from .manifold.graph import affinity_graph as affinity_graph
-from .manifold.ranking import degrees as degrees
-from .manifold.ranking import iterates as iterates
+from .manifold.ranking import graph_degrees as graph_degrees
 from .manifold.ranking import manifold_ranking as manifold_ranking
 from .manifold.ranking import query_vector as query_vector
-from .manifold.ranking import rank as rank
+from .manifold.ranking import spread_iterates as spread_iterates
+from .manifold.ranking import spread_scores as spread_scores
 from .manifold.stage import ManifoldRanker as ManifoldRanker
 from .model import LengthSlopes as LengthSlopes
 from .model import RankingModel as RankingModel

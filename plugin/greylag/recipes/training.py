@@ -43,7 +43,7 @@ from greylag.learning import (
     concatenated,
     listed_grades,
     listed_run,
-    read_features,
+    read_letor,
     warn_of_order,
 )
 from greylag.rankers import ModelRanker, RankingModel
@@ -333,7 +333,7 @@ def train_on_letor(
     lacking = [part / "vali.txt" for part in parts if not (part / "vali.txt").exists()]
     if 0 < len(lacking) < len(parts):
         raise FormatError(lacking[0], None, "is missing, but other folds have one: add it, or remove them all")
-    tests = [read_features(part / "test.txt") for part in parts]
+    tests = [read_letor(part / "test.txt") for part in parts]
     if any(test.names != tests[0].names for test in tests):
         raise FormatError(folder, None, "test.txt have different columns; write the last in a line of each, at least")
     data = concatenated(tests)
@@ -344,13 +344,13 @@ def train_on_letor(
     # All folds before the first learns, and one by one, as all their data may not fit in memory: they are read again.
     for part, test in zip(parts, tests, strict=True):
         for name in others:
-            if both := {*test.qids} & {*read_features(part / name).qids}:
+            if both := {*test.qids} & {*read_letor(part / name).qids}:
                 raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in {name}, too")
     first, grades, whole = listed_run(data, ""), listed_grades(data), recipe(data, validation=None)
     every = list[Fitted]()
     for part in parts:
-        training = read_features(part / "train.txt")
-        validation = None if lacking else read_features(part / "vali.txt")
+        training = read_letor(part / "train.txt")
+        validation = None if lacking else read_letor(part / "vali.txt")
         fold_recipe = recipe(training, validation=validation)
         fitted = fold_recipe.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
         every.append(whole.bound(fitted))

@@ -39,7 +39,7 @@ from greylag.learning import (
     RankingData,
     judged_topics,
     linear_scores,
-    read_features,
+    read_letor,
     useful_features,
 )
 from greylag.rankers import RankingModel
@@ -201,8 +201,8 @@ def open_features(settings: FeatureSettings, context: Context) -> Opened:
     if settings.lightgbm:
         LambdaMARTRecipe(LambdaMART(settings.measure))  # says so if LightGBM is missing
     measure, n_jobs = Objective.parse(settings.measure), context.n_jobs
-    data = read_features(settings.path(settings.train))
-    tested = data if settings.test is None else read_features(settings.path(settings.test))
+    data = read_letor(settings.path(settings.train))
+    tested = data if settings.test is None else read_letor(settings.path(settings.test))
     if len(tested.names) != len(data.names):
         raise ParameterError(
             f"the parts have {len(data.names)} and {len(tested.names)} features: they must be the same"

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from greylag import ParameterError
 from greylag.base import FloatArray, IntArray
 from greylag.evaluation import holm
-from greylag.rankers import AffinityGraph, iterates
+from greylag.rankers import AffinityGraph, spread_iterates
 from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 
@@ -89,6 +89,6 @@ def areas_by_step(
     W: AffinityGraph, classes: NDArray[Any], queries: IntArray, steps: Sequence[int], alpha: float
 ) -> dict[int, FloatArray]:
     """Compute ROC areas of f(t) for each t of `steps`, each query on its own, shape of `queries`."""
-    wanted = islice(iterates(W, query_columns(len(classes), queries.ravel()), alpha=alpha), max(steps) + 1)
+    wanted = islice(spread_iterates(W, query_columns(len(classes), queries.ravel()), alpha=alpha), max(steps) + 1)
     points = queries.ravel().tolist()
     return {t: roc_areas(f, classes, points).reshape(queries.shape) for t, f in enumerate(wanted) if t in steps}

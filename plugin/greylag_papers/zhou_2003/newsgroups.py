@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from greylag.base import FloatArray, IntArray, parallel_map
 from greylag.evaluation import Section
 from greylag.index import PositionalIndex, stem
-from greylag.rankers import AffinityGraph, Graph, affinity_graph, degrees, rank
+from greylag.rankers import AffinityGraph, Graph, affinity_graph, graph_degrees, spread_scores
 from greylag.studies import Context, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
@@ -120,9 +120,9 @@ def areas_on_graph(
         W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
     # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
-    f = rank(dense, query_columns(len(dense), queries.ravel()), alpha=settings.alpha, solver="direct")
+    f = spread_scores(dense, query_columns(len(dense), queries.ravel()), alpha=settings.alpha, solver="direct")
     by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
-    root = np.sqrt(degrees(W))[:, np.newaxis]
+    root = np.sqrt(graph_degrees(W))[:, np.newaxis]
     return _areas(f, groups, queries), _areas(f / root, groups, queries), _areas(f * root, groups, queries), by_step
 
 

@@ -17,7 +17,7 @@ from sklearn.datasets import make_moons
 
 from greylag.base import FloatArray, IntArray
 from greylag.evaluation import Section
-from greylag.rankers import iterates, rank
+from greylag.rankers import spread_iterates, spread_scores
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.zhou_2003.by_example import connecting, roc_areas
 
@@ -74,9 +74,9 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
 def score(X: FloatArray, W: FloatArray, settings: Settings) -> dict[str, FloatArray]:
     """Compute scores by distance, by shortest paths, by f(t) and by f*: a column for each point as the query."""
     queries = np.eye(len(X))
-    steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
+    steps = islice(spread_iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
     by_step = {f"f({t})": f for t, f in enumerate(steps) if t in settings.steps}
-    limit = rank(W, queries, alpha=settings.alpha)
+    limit = spread_scores(W, queries, alpha=settings.alpha)
     return {"distance": -cdist(X, X), "shortest paths": -path_lengths(X, W), **by_step, "f*": limit}
 
 

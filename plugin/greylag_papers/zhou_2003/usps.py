@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 from greylag import FormatError
 from greylag.base import FloatArray, IntArray, parallel_map, read_arrays
 from greylag.evaluation import Figure, Panel, Section, line_figure
-from greylag.rankers import Graph, affinity_graph, degrees, rank
+from greylag.rankers import Graph, affinity_graph, graph_degrees, spread_scores
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
@@ -112,7 +112,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
     first = {name: f[..., :1] for name, f in scores.items()}
-    first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
+    first[PAGERANK] = first[MANIFOLD] * np.sqrt(graph_degrees(W))[:, None, None, None]
     with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
     top = {f"{name}, top {TOP}": precision(f, digits, single, TOP) for name, f in first.items()}
     # On the same trials and with all queries, so that the choice is compared with the fixed parameters and nothing
@@ -201,7 +201,7 @@ def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray,
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     tried = []
     for alpha in settings.alphas:
-        walk, degree = rank(W, query_columns(len(X), points), alpha=alpha, exponent=0.0), degrees(W)
+        walk, degree = spread_scores(W, query_columns(len(X), points), alpha=alpha, exponent=0.0), graph_degrees(W)
         for exponent in settings.exponents:
             # One solution serves all exponents: S_k = D^-k P^T D^k, so f* = D^-k r*, where r* starts from D^k y.
             f = walk * degree[:, np.newaxis] ** -exponent * degree[points] ** exponent
@@ -236,7 +236,7 @@ def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
 def spread(X: FloatArray, queries: IntArray, settings: Settings) -> FloatArray:
     """Compute f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
     W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
-    f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
+    f = spread_scores(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
     # f* is linear in y: that of the first k queries is the sum of k columns.
     return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
 

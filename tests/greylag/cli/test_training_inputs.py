@@ -8,7 +8,7 @@ import pytest
 
 from greylag.base import Run
 from greylag.evaluation import evaluate, read_qrels, read_run, write_run
-from greylag.learning import ListwiseRegression, read_features
+from greylag.learning import ListwiseRegression, read_letor
 from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
 from greylag.recipes.index_free import with_relevant
@@ -46,7 +46,7 @@ def test_from_a_file_to_scores_and_their_evaluation(command, files, tmp_path):
     assert re.match(r"AP 0\.\d{4} on training topics with\n\+\S+  column:1\n", told)
     assert command("rerank", "--letor", test, "--model", model, "--out", run) == (0, "", "")
     assert command("rerank", "--letor", test, "--model", model, "--out", scores) == (0, "", "")
-    data, learned = read_features(test), RankingModel.load(model)
+    data, learned = read_letor(test), RankingModel.load(model)
     weights = dict(zip(map(str, learned.features), learned.weights, strict=True))
     expected = data.X @ np.array([weights.get(f"column:{number}", 0.0) for number in (1, 2, 3)])
     np.testing.assert_allclose(np.loadtxt(scores), expected, rtol=1e-12)
@@ -95,7 +95,7 @@ def test_the_choice_with_folds(command, files, tmp_path):
     assert (code, "left out are 2 of 8 topics, which have no relevant document" in err) == (0, True)
     assert re.search(r"^best column +0\.\d{4}", told, re.MULTILINE)
     assert "first stage" not in told, "the order of a file means nothing"
-    own = evaluate(read_run(held), listed_grades(read_features(test)), ["nDCG@10"]).by_measure
+    own = evaluate(read_run(held), listed_grades(read_letor(test)), ["nDCG@10"]).by_measure
     assert RankingModel.load(model).provenance["held_out"] == {"folds": 3, **own}
     assert len(read_run(held)) == 8
 
@@ -228,7 +228,7 @@ def test_letors_folds(command, folds, tmp_path):
             == 0
         )
         expected += [*read_run(held.with_suffix(".1")).rankings]
-    run, data = read_run(held), read_features(folds / "all.txt")
+    run, data = read_run(held), read_letor(folds / "all.txt")
     assert [one.docids for one in run.rankings] == [one.docids for one in expected]
     topics = [[str(100 * n + topic) for topic in range(8 + n)] for n in range(3)]
     np.testing.assert_allclose(printed(told), by_hand(run, data, topics), atol=5e-5)
@@ -243,7 +243,7 @@ def test_folds_of_a_file(command, folds, tmp_path):
     words = ["--letor", folds / "all.txt", "--model", "listwise", "--measure", "nDCG@10", "--out", out]
     code, told, err = command("train", *words, "--out-run", held, "--folds", folds / "folds.tsv")
     assert code == 0, err
-    data, topics = read_features(folds / "all.txt"), [[str(100 * n + t) for t in range(8 + n)] for n in (2, 1, 0)]
+    data, topics = read_letor(folds / "all.txt"), [[str(100 * n + t) for t in range(8 + n)] for n in (2, 1, 0)]
     np.testing.assert_allclose(printed(told), by_hand(read_run(held), data, topics), atol=5e-5)
     for part in topics:
         others = data.select_queries([qid for qid in data.qids if qid not in part])

@@ -14,7 +14,7 @@ from sklearn.metrics import ndcg_score
 from greylag.base import ParameterError
 from greylag.evaluation import compare, evaluate, read_run
 from greylag.evaluation.scoring.holes import score_holes
-from greylag.learning import listed_grades, read_features
+from greylag.learning import listed_grades, read_letor
 from tests.refusals import refuses
 
 FOLDS, TOPICS, DOCUMENTS = 5, 6, 12
@@ -145,14 +145,14 @@ def test_a_run_by_line_numbers_is_refused(refused, folder, tmp_path):
         "query 100: the run has document '1', the number of a line, but documents without docids are named by their"
     )
     assert f"{run}: {reason}" in refused("evaluate", "--qrels", path, run)
-    grades = listed_grades(read_features(path))
+    grades = listed_grades(read_letor(path))
     refuses(lambda: evaluate(read_run(run), grades), ParameterError, "query 100 '1' line row- again docids")
     refuses(lambda: score_holes({"a": read_run(run)}, grades, ["P@5"]), ParameterError, "a: query 100 '1' line")
     compare({"a": read_run(run)}, {"100": {"row-1": 1, "row-2": 0, "1": 0}})  # whose docids are names that were given
     # Of a file with docids for some, too
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0].replace("\n", " # 1\n"), lines[1].replace("\n", " # d\n"), *lines[2:]]))
-    refuses(lambda: compare({"a": run}, listed_grades(read_features(path))), ParameterError, "a: query 100 '2' line")
+    refuses(lambda: compare({"a": run}, listed_grades(read_letor(path))), ParameterError, "a: query 100 '2' line")
 
 
 EQUAL = "1 qid:3 1:1\n", "2 qid:3 1:1\n"
@@ -163,7 +163,7 @@ def test_equal_rows_of_different_grades_are_refused_where_a_run_ranks_them(comma
     path, run = tmp_path / "f.txt", tmp_path / "a.run"
     more = [f"0 qid:1 1:{number}\n" for number in range(9, 99)] if long else []  # below what is kept of a run in parts
     path.write_text("".join([*more, "1 qid:1 1:2 2:0\n", "0 qid:1 1:2.0\n", "1 qid:2 1:1\n", "0 qid:2 1:7\n", *EQUAL]))
-    data = read_features(path)
+    data = read_letor(path)
     pair = data.docids[len(more) : len(more) + 2]
     assert pair[1] == f"{pair[0]}-2"
     ranked = [*data.docids[: len(more)], pair[0]]

@@ -22,7 +22,7 @@ from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.learning.letor import FIRST_NAMED_QID, read_features, read_scores, write_features
+from greylag.learning.letor import FIRST_NAMED_QID, read_letor, read_scores, write_features
 from tests.greylag.learning.samples import row_name, row_names
 
 NUMBER = str(FIRST_NAMED_QID + 1)
@@ -40,7 +40,7 @@ def test_reads_back_what_was_written(tmp_path, name, with_qrels):
     qrels = {f"q{i}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(10)} | {"lost": 2, "d29": 1} for i in range(4)}
     names = [str(spec) for spec in extract.specs]
     write_features(tmp_path / name, names, ((ranking, extract(ranking)) for ranking in rankings), qrels)
-    data = read_features(tmp_path / name, qrels if with_qrels else None)
+    data = read_letor(tmp_path / name, qrels if with_qrels else None)
     expected = training_data(rankings, qrels, extract)
     assert (data.names, data.qids, data.docids) == (expected.names, expected.qids, expected.docids)
     for found, own in zip(
@@ -72,7 +72,7 @@ def test_reads_the_format_of_the_letor_collections(tmp_path):
         "2 qid:10032 1:0.056537 3:0.666667 #docid = GX029-35-5894638 inc = 0.0119 prob = 0.139842\n"
         "0 qid:10032 2:-1e-3 # GX030-77-6315042\n1 qid:7 4:5\n"
     )
-    data = read_features(path)
+    data = read_letor(path)
     assert data.names == ("1", "2", "3", "4")
     assert data.docids == ("GX029-35-5894638", "GX030-77-6315042", row_name({4: 5.0}))
     assert data.features.tolist() == [[0.056537, 0, 0.666667, 0], [0, -1e-3, 0, 0], [0, 0, 0, 5]]
@@ -82,7 +82,7 @@ def test_reads_the_format_of_the_letor_collections(tmp_path):
 def test_names_may_stand_in_a_comment_before_the_first_document_and_blank_lines_anywhere(tmp_path):
     path = tmp_path / "letor.txt"
     path.write_text("# by hand\n\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n \t\n# 2=later\n0 qid:7 1:8\n\n")
-    data = read_features(path)
+    data = read_letor(path)
     assert (data.names, data.docids) == (("bm25", "2", "years"), ("d", row_name({1: 8.0})))
     assert data.features.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert np.shares_memory(data.features, data.columns)
@@ -130,20 +130,20 @@ def test_bad_files(tmp_path, parts, block, scanned, monkeypatch):
         monkeypatch.setattr(letor, "BLOCK_BYTES", block)
         monkeypatch.setattr(files, "_BLOCK_BYTES", block)
         (tmp_path / "f.txt").write_bytes(text.encode())
-        refuses(lambda: read_features(tmp_path / "f.txt"), parts)
+        refuses(lambda: read_letor(tmp_path / "f.txt"), parts)
 
 
 @pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
 def test_names_with_odd_characters_are_read_back(tmp_path, name):
     ranking = Ranking(name.replace("#", ""), "x", (name, "d"), np.array([2.0, 1.0]))
     write_features(tmp_path / "f.txt", [name, "b"], [(ranking, np.eye(2))])
-    data = read_features(tmp_path / "f.txt")
+    data = read_letor(tmp_path / "f.txt")
     assert (data.names, data.qids, data.docids) == ((name, "b"), (ranking.qid,), (name, "d"))
 
 
 def test_more_values_than_fit_in_memory_are_refused(tmp_path):
     (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
-    refuses(lambda: read_features(tmp_path / "f.txt"), "50000 100000 memory")
+    refuses(lambda: read_letor(tmp_path / "f.txt"), "50000 100000 memory")
 
 
 def test_names_that_cannot_be_read_back_are_refused(tmp_path):
@@ -199,7 +199,7 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
         patch.setattr(letor, "BLOCK_BYTES", block)
         patch.setattr(files, "_BLOCK_BYTES", block)
         patch.setattr(letor, "MIN_BYTES", scanned)
-        data = read_features(path)
+        data = read_letor(path)
     width = max(feature for _, _, values in rows for feature in values)
     if any("1=a 3=b" in comment for *_, comment in lines[:1]):
         width = max(width, 3)
@@ -241,7 +241,7 @@ def test_both_readers_agree(tmp_path, monkeypatch):
         for scanned in SCANNED:
             monkeypatch.setattr(letor, "MIN_BYTES", scanned)
             try:
-                data = read_features(path)
+                data = read_letor(path)
                 rest = data.qids, data.docids, data.names, data.grades.tolist(), data.offsets.tolist()
                 found.append((data.features.shape, data.features.tobytes(), *rest))
             except FormatError as error:
@@ -259,7 +259,7 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
         (Ranking(qid, "", ("a", "b"), [2.0, 1.0]), np.array([[i + 0.5, 1.0], [0.0, 2.0]])) for i, qid in enumerate(qids)
     ]
     write_features(tmp_path / "f.txt", ["one", "two"], rows)
-    data = read_features(tmp_path / "f.txt")
+    data = read_letor(tmp_path / "f.txt")
     assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
     values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
     np.testing.assert_array_equal(values.toarray(), data.features)
@@ -330,13 +330,13 @@ def test_features_are_numbered_from_0_if_a_line_has_it(block, tmp_path, monkeypa
     monkeypatch.setattr(letor, "BLOCK_BYTES", block)
     text = "".join(f"{n % 2} qid:{n // 3} {'0:7 ' if n == 8 else ''}1:{n} 3:{n / 8}\n" for n in range(12))
     (tmp_path / "f.txt").write_text(text)
-    data = read_features(tmp_path / "f.txt")
+    data = read_letor(tmp_path / "f.txt")
     expected = load_svmlight_file(str(tmp_path / "f.txt"), zero_based=True)[0].toarray()
     np.testing.assert_array_equal(data.X, expected)
     assert (data.names, caplog.messages) == (tuple("0123"), [f"{tmp_path / 'f.txt'}: features are numbered from 0"])
     caplog.clear()
     (tmp_path / "f.txt").write_text(text.replace("0:7 ", ""))
-    np.testing.assert_array_equal(read_features(tmp_path / "f.txt").X, expected[:, 1:])
+    np.testing.assert_array_equal(read_letor(tmp_path / "f.txt").X, expected[:, 1:])
     assert not caplog.messages
     (tmp_path / "f.txt").write_text(f"# 1=bm25 3=age\n{text}")
     assert greylag.read_letor(tmp_path / "f.txt").names == ("0", "bm25", "2", "age")
@@ -363,7 +363,7 @@ def test_documents_without_docids_are_named_by_their_values_alone(tmp_path, scan
             cells = [f"{n}:{x:{spelt}}" for n, x in enumerate(row, 1) if x or n == 1 or not without_zeros]
             lines.append(f"{grades[place]} qid:{qid} {' '.join(cells)}\n")
         path.write_text("".join(lines))
-        data = read_features(path)
+        data = read_letor(path)
         return sorted(zip(np.repeat(data.qids, data.groups).tolist(), data.docids, data.grades.tolist(), strict=True))
 
     whole = sorted((str(qid), name, grade) for (qid, _), name, grade in zip(values, expected, grades, strict=True))
@@ -383,8 +383,8 @@ def test_a_name_of_two_different_documents_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(letor, "digest_rows", lambda features, start: np.zeros(len(features), np.uint64))
     path = tmp_path / "f.txt"
     path.write_text("1 qid:1 1:1\n1 qid:2 1:2\n1 qid:2 1:2 2:-0\n0 qid:2 1:3 # d\n")
-    assert read_features(path).docids == (f"row-{0:016}", f"row-{0:016}", f"row-{0:016}-2", "d")
+    assert read_letor(path).docids == (f"row-{0:016}", f"row-{0:016}", f"row-{0:016}-2", "d")
     path.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
-    refuses(lambda: read_features(path), "f.txt: row-0000000000000000 two write docids")
+    refuses(lambda: read_letor(path), "f.txt: row-0000000000000000 two write docids")
     path.write_text("1 qid:1 1:1\n1 qid:1 1:2 # row-0000000000000000\n")
-    refuses(lambda: read_features(path), "'1' 'row-0000000000000000' twice")
+    refuses(lambda: read_letor(path), "'1' 'row-0000000000000000' twice")

@@ -7,7 +7,7 @@ from greylag import LuceneIndex, ModelRanker, PositionalIndex, read_qrels, read_
 from greylag.base import ParameterError
 from greylag.evaluation import PooledSources, evaluate
 from greylag.index import RM3Search
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, Objective, read_features
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, Objective, read_letor
 from greylag.recipes import BaselineRecipe, baselines
 from greylag.studies.study import Context
 from greylag_papers.beyond.learning_curve import splits
@@ -65,7 +65,7 @@ def test_points_are_what_each_learner_learns_from_the_first_topics(files):
     assert one.scores == two.scores
     assert one.results == two.results
     assert [name for name in one.scores if name.endswith("topics")] == ["8 topics", "16 topics"]
-    train, test = (read_features(files.path(name)) for name in ("train.txt", "test.txt"))
+    train, test = (read_letor(files.path(name)) for name in ("train.txt", "test.txt"))
     test = test.select_queries([qid for qid in test.qids if int(qid) % 5])
     ((_, order),) = parts(files, open_features(files, Context(files.path(""))))
     assert set(order) == {qid for qid in train.qids if int(qid) % 5}

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from greylag.rankers import iterates
+from greylag.rankers import spread_iterates
 from greylag_papers.zhou_2003.by_example import areas_by_step, connecting, roc_areas
 from tests.greylag_papers.zhou_2003.oracles import roc_area
 
@@ -33,7 +33,7 @@ def test_areas_by_step_are_those_of_the_iterates():
     found = areas_by_step(W, classes, queries, (1, 4), 0.9)
     assert list(found) == [1, 4]
     for i, j in np.ndindex(2, 2):
-        f = next(islice(iterates(W, np.eye(12)[queries[i, j]], alpha=0.9), 4, None))
+        f = next(islice(spread_iterates(W, np.eye(12)[queries[i, j]], alpha=0.9), 4, None))
         others = np.arange(12) != queries[i, j]
         assert found[4][i, j] == pytest.approx(roc_area(f[others], classes[others] == i))
 

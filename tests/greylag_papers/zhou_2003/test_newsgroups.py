@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from greylag.rankers import affinity_graph, degrees, query_vector, rank
+from greylag.rankers import affinity_graph, graph_degrees, query_vector, spread_scores
 from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.by_example import connecting, draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors
@@ -53,8 +53,8 @@ def test_scores_are_those_of_one_ranking_at_a_time(tmp_path):
                 W = connecting(cdist(X, X)) * (X @ X.T)
             else:
                 W = affinity_graph(X, graph=graph, neighbours=3, affinity="inner_product")
-            scores[f"manifold, {graph}"] = f = rank(W, query_vector(36, queries[i, j]), alpha=0.9)
-            scores[f"degree-corrected, {graph}"] = f / np.sqrt(degrees(W))
+            scores[f"manifold, {graph}"] = f = spread_scores(W, query_vector(36, queries[i, j]), alpha=0.9)
+            scores[f"degree-corrected, {graph}"] = f / np.sqrt(graph_degrees(W))
         for name, values in scores.items():
             area = roc_area(values[others].round(12), groups[others] == i)
             assert found[name][i][j] == pytest.approx(area, abs=0.01)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from greylag.rankers import affinity_graph, manifold_ranking, query_vector, rank
+from greylag.rankers import affinity_graph, manifold_ranking, query_vector, spread_scores
 from greylag.studies import Context
 from greylag_papers.zhou_2003.usps import (
     STUDY,
@@ -58,7 +58,7 @@ def held_out(W, queries, alpha, exponent):
     areas = []
     for query in queries:
         others = [other for other in queries if other != query]
-        f = rank(W, query_vector(W.shape[0], others), alpha=alpha, exponent=exponent)
+        f = spread_scores(W, query_vector(W.shape[0], others), alpha=alpha, exponent=exponent)
         shown = np.setdiff1d(np.arange(len(f)), others)
         areas.append(roc_area(f[shown], shown == query))
     return np.mean(areas)
@@ -69,13 +69,15 @@ def test_queries_are_held_out_as_if_ranked_one_at_a_time(exponent):
     """Also where a query's own score, about 0.3, is 1e16 times that by the others: points 9 and more are far from 0."""
     X, queries = np.array([[0], [0.5], [1], [9], [9.4], [9.9], [20.0]]), np.array([0, 3])
     W = affinity_graph(X, graph="full", sigma=0.9)
-    scores = np.stack([rank(W, query_vector(7, q), alpha=0.9, exponent=exponent) for q in queries], axis=1)
+    scores = np.stack([spread_scores(W, query_vector(7, q), alpha=0.9, exponent=exponent) for q in queries], axis=1)
     assert leave_one_query_out(scores, queries) == held_out(W, queries, 0.9, exponent)
     rng = np.random.default_rng(1)
     for sigma, q in product((0.1, 0.3, 3.0), (2, 5)):
         X, queries = rng.random((30, 4)), rng.permutation(30)[:q]
         W = affinity_graph(X, graph="full", sigma=sigma)
-        scores = np.stack([rank(W, query_vector(30, q), alpha=0.9, exponent=exponent) for q in queries], axis=1)
+        scores = np.stack(
+            [spread_scores(W, query_vector(30, q), alpha=0.9, exponent=exponent) for q in queries], axis=1
+        )
         assert leave_one_query_out(scores, queries) == pytest.approx(held_out(W, queries, 0.9, exponent), abs=1e-12)
 
 
@@ -99,7 +101,7 @@ def test_parameters_are_chosen_by_leave_one_query_out(settings, tmp_path):
         }
         sigma, alpha, exponent = best = max(tried, key=tried.__getitem__)
         assert tuple(chosen[i, trial]) == best
-        f = rank(graphs[sigma], query_vector(len(X), drawn), alpha=alpha, exponent=exponent)
+        f = spread_scores(graphs[sigma], query_vector(len(X), drawn), alpha=alpha, exponent=exponent)
         others = np.setdiff1d(np.arange(len(X)), drawn)
         area = roc_area(f[others], digits[others] == digits[drawn[0]])
         assert areas[i, trial] == pytest.approx(area, abs=1e-12)

@@ -56,7 +56,7 @@ def manifold_ranking(
 
     X, graph, neighbours, affinity and sigma are those of `affinity_graph`, with the queries among the points; queries
     and confidences, the rows of the queries and their weights, are those of `query_vector`, and alpha, exponent and
-    solver those of `rank`. With `steps` = t, an int >= 1, f(t) of `iterates` takes the place of its limit f*.
+    solver those of `spread_scores`. With `steps` = t, an int >= 1, f(t) of `spread_iterates` takes the place of its limit f*.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
     return y
 
 
-def rank(
+def spread_scores(
     W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5, solver: Solver = "auto"
 ) -> FloatArray:
     """Compute the scores that spread from y over a graph (Zhou et al. 2003, Theorem 1, and eq. 9 to 12).
@@ -143,16 +143,18 @@ def rank(
     return solve(_checked_graph(W), y, alpha, exponent, solver)
 
 
-def degrees(W: AffinityGraph) -> FloatArray:
+def graph_degrees(W: AffinityGraph) -> FloatArray:
     """Return the degree of each point, the sum of its row of W, shape (n,); 1 for an isolated point.
 
-    ``rank(W, y) / np.sqrt(degrees(W))`` is the degree-corrected ranking D^-1/2 f*.
+    ``spread_scores(W, y) / np.sqrt(graph_degrees(W))`` is the degree-corrected ranking D^-1/2 f*.
     """
     return _inverse_root_degree(_checked_graph(W)) ** -2
 
 
-def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5) -> Iterator[FloatArray]:
-    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2), with the parameters of `rank`."""
+def spread_iterates(
+    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5
+) -> Iterator[FloatArray]:
+    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2), with the parameters of `spread_scores`."""
     return _iterate(_checked_graph(W), y, alpha, exponent)
 
 
@@ -169,7 +171,7 @@ def solve(
     W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, steps: int | None = None,
     overwrite: bool = False,
 ) -> FloatArray:  # fmt: skip
-    """Solve `rank` for a valid graph, or take `steps` of `iterates`; `overwrite` permits overwriting a dense W."""
+    """Solve `spread_scores` for a valid graph, or take `steps` of `spread_iterates`; `overwrite` permits overwriting a dense W."""
     if steps is not None:
         check_counts(steps=steps)
         return next(islice(_iterate(W, y, alpha, exponent), steps, None))

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from greylag.base.runtime import progress
 from greylag.base.runtime.parallel import parallel_map
 from greylag.base.runtime.progress import each, reached, step
-from greylag.learning import ListwiseRegression, read_features
+from greylag.learning import ListwiseRegression, read_letor
 
 _BAR = re.compile(r"(\d+ [^:]+): +(?:\d+%\|[^|]*\| )?([\d,]+(?:/[\d,]+)?) \[[\d:]+(?:<[\d:?]+)?(?:, ([^]]*))?\]")
 
@@ -78,7 +78,7 @@ def test_a_bar_a_step_with_what_is_done_inside_of_it(monkeypatch, n_jobs):
 
 def test_feature_files_and_regressions_have_steps(tmp_path, monkeypatch):
     (tmp_path / "f.txt").write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
-    shown = bars(on_terminal(lambda: ListwiseRegression("AP").fit(read_features(tmp_path / "f.txt")), monkeypatch))
+    shown = bars(on_terminal(lambda: ListwiseRegression("AP").fit(read_letor(tmp_path / "f.txt")), monkeypatch))
     assert {"1 reading features 2", "2 penalties of listwise regression 0/1 step 1"} <= set(shown)
 
 

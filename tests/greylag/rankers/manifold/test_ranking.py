@@ -12,7 +12,14 @@ from sklearn.semi_supervised import LabelSpreading
 
 import greylag.rankers.manifold.ranking
 from greylag.base import ParameterError
-from greylag.rankers import affinity_graph, degrees, iterates, manifold_ranking, query_vector, rank
+from greylag.rankers import (
+    affinity_graph,
+    graph_degrees,
+    manifold_ranking,
+    query_vector,
+    spread_iterates,
+    spread_scores,
+)
 from tests.greylag.rankers.manifold.points import (
     ALPHAS,
     GRAPHS,
@@ -30,7 +37,7 @@ from tests.refusals import refuses
 def test_rank_takes_any_symmetric_matrix_and_does_not_modify_it(solver, form):
     W = dense(affinity_graph(random_points(8)))
     given, y = form(W), query_vector(len(W), [0, 5])
-    np.testing.assert_allclose(rank(given, y, solver=solver), closed_form(W, y, 0.99), rtol=1e-8)
+    np.testing.assert_allclose(spread_scores(given, y, solver=solver), closed_form(W, y, 0.99), rtol=1e-8)
     np.testing.assert_array_equal(given if isinstance(given, np.ndarray) else given.toarray(), W)
 
 
@@ -62,14 +69,14 @@ def test_scores_do_not_leave_their_component(solver):
 def test_an_affinity_that_underflows_is_no_edge():
     W = affinity_graph([[0.0], [1.0], [1.0], [2.5]], sigma=0.01)
     assert joined_pairs(dense(W)) == {(1, 2)}
-    np.testing.assert_allclose(rank(W, [1, 0, 0, 0], alpha=0.75), [0.25, 0, 0, 0])
+    np.testing.assert_allclose(spread_scores(W, [1, 0, 0, 0], alpha=0.75), [0.25, 0, 0, 0])
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
 def test_one_point(graph, affinity):
     np.testing.assert_allclose(manifold_ranking([[2.0]], 0, graph=graph, affinity=affinity, alpha=0.75), [0.25])
-    np.testing.assert_allclose(rank([[0.0]], [1.0], alpha=0.75), [0.25])
+    np.testing.assert_allclose(spread_scores([[0.0]], [1.0], alpha=0.75), [0.25])
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
@@ -77,7 +84,7 @@ def test_one_point(graph, affinity):
 def test_far_points_keep_their_order(form, solver):
     alpha = 0.1
     path = np.eye(60, k=1) + np.eye(60, k=-1)
-    f = rank(form(path), query_vector(60, 0), alpha=alpha, solver=solver)
+    f = spread_scores(form(path), query_vector(60, 0), alpha=alpha, solver=solver)
     # Inside a path 2 f_i = alpha (f_(i-1) + f_(i+1)), a geometric sequence; f_50 is about 1e-65.
     ratio = (1 - np.sqrt(1 - alpha**2)) / alpha
     np.testing.assert_allclose(f[2:51] / f[1:50], ratio, rtol=1e-12)
@@ -89,7 +96,7 @@ def test_label_spreading_gives_the_same_scores():
     labels = np.full(80, -1)
     labels[[0, 9]] = 0, 1
     model = LabelSpreading(kernel=lambda *_: dense(W), alpha=0.9, max_iter=10_000, tol=1e-13).fit(X, labels)
-    F = rank(W, np.eye(80)[:, [0, 9]], alpha=0.9)
+    F = spread_scores(W, np.eye(80)[:, [0, 9]], alpha=0.9)
     np.testing.assert_allclose(model.label_distributions_, F / F.sum(axis=1, keepdims=True), rtol=1e-8)
 
 
@@ -97,11 +104,11 @@ def test_iterates_are_the_papers_recursion():
     W, y = dense(affinity_graph(random_points(9))), query_vector(40, [1, 2], [3, 1])
     root = W.sum(axis=1) ** -0.5
     f = y
-    for iterate in islice(iterates(W, y, alpha=0.7), 12):
+    for iterate in islice(spread_iterates(W, y, alpha=0.7), 12):
         np.testing.assert_allclose(iterate, f, rtol=1e-12, atol=1e-15)
         f = 0.7 * (root[:, None] * W * root) @ f + 0.3 * y
-    late = next(islice(iterates(W, y, alpha=0.7), 100, None))
-    np.testing.assert_allclose(late, rank(W, y, alpha=0.7), rtol=1e-8)
+    late = next(islice(spread_iterates(W, y, alpha=0.7), 100, None))
+    np.testing.assert_allclose(late, spread_scores(W, y, alpha=0.7), rtol=1e-8)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -113,7 +120,7 @@ def test_solvers_agree_with_the_closed_form(graph, affinity, alpha):
     Y = np.random.default_rng(1).random((50, 3))
     expected = closed_form(dense(W), Y, alpha)
     for solver in (*SOLVERS, "auto"):
-        np.testing.assert_allclose(rank(W, Y, alpha=alpha, solver=solver), expected, rtol=1e-8)
+        np.testing.assert_allclose(spread_scores(W, Y, alpha=alpha, solver=solver), expected, rtol=1e-8)
         one = manifold_ranking(X, [3], graph=graph, neighbours=4, affinity=affinity, alpha=alpha, solver=solver)
         wanted = closed_form(dense(W), query_vector(50, [3]), alpha)
         np.testing.assert_allclose(one, wanted, atol=1e-8 * wanted.max(), rtol=0)
@@ -123,13 +130,13 @@ def test_solvers_agree_with_the_closed_form(graph, affinity, alpha):
 def test_solvers_agree_up_to_the_documented_alpha(solver):
     W = affinity_graph(random_points(7, n=50), graph="knn", neighbours=4)
     expected = closed_form(dense(W), query_vector(50, 3), 0.999)
-    f = rank(W, query_vector(50, 3), alpha=0.999, solver=solver)
+    f = spread_scores(W, query_vector(50, 3), alpha=0.999, solver=solver)
     np.testing.assert_allclose(f, expected, atol=1e-8 * expected.max(), rtol=0)
 
 
 def test_conjugate_gradients_that_do_not_converge(monkeypatch):
     monkeypatch.setattr("scipy.sparse.linalg.cg", lambda system, right, **options: (right, 1))
-    refuses(lambda: rank(np.ones((2, 2)), [1, 0], solver="cg"), ParameterError, "direct")
+    refuses(lambda: spread_scores(np.ones((2, 2)), [1, 0], solver="cg"), ParameterError, "direct")
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -137,10 +144,10 @@ def test_conjugate_gradients_that_do_not_converge(monkeypatch):
 def test_every_exponent_has_its_closed_form_and_is_a_walk_by_degrees(solver, exponent):
     W = dense(affinity_graph(random_points(12), graph="knn", neighbours=5, sigma=0.5))
     Y = np.random.default_rng(2).standard_normal((40, 2))
-    f = rank(W, Y, alpha=0.9, exponent=exponent, solver=solver)
+    f = spread_scores(W, Y, alpha=0.9, exponent=exponent, solver=solver)
     np.testing.assert_allclose(f, closed_form(W, Y, 0.9, exponent), rtol=1e-7, atol=1e-10)
     powers = (W.sum(axis=1) ** exponent)[:, None]
-    walk = rank(W, powers * Y, alpha=0.9, exponent=0, solver=solver)
+    walk = spread_scores(W, powers * Y, alpha=0.9, exponent=0, solver=solver)
     np.testing.assert_allclose(walk, f * powers, rtol=1e-7, atol=1e-10)
     r, P = powers * Y, W / W.sum(axis=1, keepdims=True)
     for _ in range(400):  # eq. 11, whose limit is eq. 12
@@ -162,21 +169,21 @@ def test_theorem_2_without_queries_the_ranking_is_pageranks_by_degree(seed):
     W = dense(affinity_graph(random_points(seed), sigma=0.5))
     degree = W.sum(axis=1)
     y = np.random.default_rng(seed).random(40)
-    f, r = (rank(W, y / y.sum(), alpha=1 - 1e-9, exponent=k) for k in (0.5, 0.0))
+    f, r = (spread_scores(W, y / y.sum(), alpha=1 - 1e-9, exponent=k) for k in (0.5, 0.0))
     np.testing.assert_allclose(f / np.linalg.norm(f), np.sqrt(degree / degree.sum()), rtol=1e-5)
     np.testing.assert_allclose(r, degree / degree.sum(), rtol=1e-5)
     np.testing.assert_array_equal(np.argsort(f), np.argsort(degree))
     np.testing.assert_array_equal(np.argsort(r), np.argsort(degree))
     np.testing.assert_allclose(pagerank(W, 1 - 1e-9), degree / degree.sum(), rtol=1e-5)
     # A walker who restarts in proportion to degree has that distribution for any alpha, as S has it for D^1/2 1.
-    np.testing.assert_allclose(rank(W, degree, alpha=0.5, exponent=0), degree, rtol=1e-12)
-    np.testing.assert_allclose(rank(W, np.sqrt(degree), alpha=0.5), np.sqrt(degree), rtol=1e-12)
+    np.testing.assert_allclose(spread_scores(W, degree, alpha=0.5, exponent=0), degree, rtol=1e-12)
+    np.testing.assert_allclose(spread_scores(W, np.sqrt(degree), alpha=0.5), np.sqrt(degree), rtol=1e-12)
 
 
 def test_degrees():
     W = np.array([[0.0, 2, 0], [2, 0, 0], [0, 0, 0]])
-    np.testing.assert_allclose(degrees(W), [2, 2, 1])
-    np.testing.assert_allclose(degrees(sparse.csr_array(W)), [2, 2, 1])
+    np.testing.assert_allclose(graph_degrees(W), [2, 2, 1])
+    np.testing.assert_allclose(graph_degrees(sparse.csr_array(W)), [2, 2, 1])
 
 
 def test_query_vector():
