@@ -185,7 +185,7 @@ def make_letor(rng):
     return "".join(lines).encode()
 
 
-def read_letor(path):
+def read_rows_of_letor(path):
     data = read_letor(path)
     owners = [qid for qid, n in zip(data.qids, np.diff(data.offsets), strict=True) for _ in range(n)]
     values = [{i: v for i, v in enumerate(row, data.names[0] != "0") if v} for row in data.features.tolist()]
@@ -428,7 +428,7 @@ FORMATS = {
     "subtopic qrels": Format(make_subtopic_qrels, read_subtopic_qrels, subtopics_oracle),
     "run": Format(make_run, read_plain_run, run_oracle),
     "prior": Format(make_prior, lambda path: Prior(str(path))._read(), prior_oracle),
-    "LETOR": Format(make_letor, read_letor, letor_oracle),
+    "LETOR": Format(make_letor, read_rows_of_letor, letor_oracle),
     "table of topics": Format(make_table, read_topics, table_oracle),
     "TREC topics": Format(make_trec, read_topics, marked_oracle),
     "CACM topics": Format(make_cacm, read_topics, marked_oracle),

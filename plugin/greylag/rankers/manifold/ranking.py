@@ -56,7 +56,8 @@ def manifold_ranking(
 
     X, graph, neighbours, affinity and sigma are those of `affinity_graph`, with the queries among the points; queries
     and confidences, the rows of the queries and their weights, are those of `query_vector`, and alpha, exponent and
-    solver those of `spread_scores`. With `steps` = t, an int >= 1, f(t) of `spread_iterates` takes the place of its limit f*.
+    solver those of `spread_scores`. With `steps` = t, an int >= 1, f(t) of `spread_iterates` takes the place of its
+    limit f*.
 
     Returns
     -------
@@ -154,7 +155,7 @@ def graph_degrees(W: AffinityGraph) -> FloatArray:
 def spread_iterates(
     W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5
 ) -> Iterator[FloatArray]:
-    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2), with the parameters of `spread_scores`."""
+    """Iterate f(0) = y, f(1), ... without end (Zhou et al. 2003, section 2), by the parameters of `spread_scores`."""
     return _iterate(_checked_graph(W), y, alpha, exponent)
 
 
@@ -171,7 +172,7 @@ def solve(
     W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, steps: int | None = None,
     overwrite: bool = False,
 ) -> FloatArray:  # fmt: skip
-    """Solve `spread_scores` for a valid graph, or take `steps` of `spread_iterates`; `overwrite` permits overwriting a dense W."""
+    """Solve `spread_scores` for a valid graph, or take `steps` of `spread_iterates`; a dense W may be overwritten."""
     if steps is not None:
         check_counts(steps=steps)
         return next(islice(_iterate(W, y, alpha, exponent), steps, None))
@@ -257,7 +258,7 @@ def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArr
 
 
 def _direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
-    """Solve for f* by a factorisation of I - alpha S; `overwrite` permits overwriting a dense W."""
+    """Solve for f* by a factorisation of I - alpha S; a dense W may be overwritten."""
     # A matrix made here is nobody else's, so that its factor may take its place.
     if isinstance(W, InnerProductGraph):
         W, overwrite = W.toarray(), True

@@ -69,7 +69,8 @@ class ManifoldRanker(Stage):
         Of two joined points. By default "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones, whose
         cosines may be negative, and with sigma.
     exponent : float, default 0.5
-        The k of `spread_scores`: 1/2 is the paper's. A higher one favours documents that are similar to many others less.
+        The k of `spread_scores`: 1/2 is the paper's. A higher one favours documents less that are similar to many
+        others.
     steps : int >= 1, optional
         t: f(t) instead of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"

@@ -228,7 +228,9 @@ def test_query_vector():
 )
 def test_refusals(arguments, parts):
     call, given = (
-        (rank, {"y": [1, 0]}) if "W" in arguments else (manifold_ranking, {"X": [[1.0], [2.0]], "queries": [0]})
+        (spread_scores, {"y": [1, 0]})
+        if "W" in arguments
+        else (manifold_ranking, {"X": [[1.0], [2.0]], "queries": [0]})
     )
     refuses(lambda: call(**given | arguments), ParameterError, parts)
 
