@@ -132,7 +132,7 @@ def test_ensemble_learner_works_with_every_model(name, learner):
     ensemble = learner.solve(training, optimum)
     d = training.target_features.shape[1]
     np.testing.assert_array_equal(training.project(ensemble.weights), ensemble.weights)
-    assert ensemble.weights.shape == (len(ensemble), d) == (3, d)
+    assert ensemble.weights.shape == (len(ensemble.weights), d) == (3, d)
     assert np.isfinite(ensemble.weights).all()
     losses = ensemble.losses(model, examples)
     for member, row in zip(ensemble.weights, losses, strict=True):

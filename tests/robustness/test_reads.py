@@ -82,6 +82,7 @@ def write(folder, number):
     (folder / "other").mkdir(exist_ok=True)
     for path in ("mine/early.py", "mine/late.py", "other/part.py"):
         (folder / path).write_text(f"VALUE = {number}\n")
+        os.utime(folder / path, (number * 1000, number * 1000))  # Python compares seconds with those of compiled code
     for name in ("a.txt", "b.txt", "c.txt", "g.txt", "i.txt", "j.txt", "h.gz", "d.json", "target.txt"):
         (data / name).write_text(str(number))
     import gzip

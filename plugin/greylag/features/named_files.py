@@ -25,10 +25,11 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 
 def stage_files(text: str) -> list[str]:
-    """Return the files of a stage's options."""
+    """Return the files of a stage's options, and the module of a class."""
     from greylag.features.stage_registry import StageStep
 
-    return list(StageStep.parse(text).files())
+    step = StageStep.parse(text)
+    return [*step.files(), *step.modules]
 
 
 STAGE_FILES = Names(stage_files)

@@ -125,6 +125,11 @@ class StageStep:
         """The class of the stage."""
         return find_stage(self.name)
 
+    @property
+    def modules(self) -> list[str]:
+        """List the file of the module of a class that is named with it, which no output may replace."""
+        return [str(sys.modules[self.stage.__module__].__file__)] if ":" in self.name else []
+
     def adding(self, **options: Value) -> StageStep:
         """Return the stage with these options, too."""
         return StageStep(self.name, (*self.options, *options.items()))

@@ -76,13 +76,16 @@ def refused(command, request, tmp_path):
     def path(name):
         return str(tmp_path if name[0] == "TMP" else request.getfixturevalue("made") / FILES[name[0]])
 
+    def files():
+        return {path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts}
+
     def run(*words):
         given = shlex.split(str(words[0])) if len(words) == 1 else map(str, words)
-        before = set(tmp_path.rglob("*"))
+        before = files()
         code, out, err = command(*[re.sub(rf"\b({'|'.join(FILES)}|TMP)\b(?!=)", path, word) for word in given])
         assert (code, out, err.count("\n")) == (2, "", 1), err
         assert err.startswith("greylag: error: ")
-        assert set(tmp_path.rglob("*")) == before
+        assert files() == before
         return err
 
     return run

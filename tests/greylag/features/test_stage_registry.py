@@ -167,16 +167,6 @@ def test_a_class_of_a_file_in_the_working_folder(tmp_path, monkeypatch, command,
         parse_features("stage:in_folder:Middle(mix=0)")
 
 
-def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(tmp_path, monkeypatch):
-    code = ["whole_stage.py", "late.py", "package/deep.py"]
-    for name in (*code, "data/deep/x.py", "venv/lib/python3/site-packages/x.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(CODE)
-    monkeypatch.chdir(tmp_path)
-    assert StageStep("whole_stage:ByWord").sources == sorted(str(tmp_path / name) for name in code)
-    assert StageStep("mmr").sources == []
-
-
 def test_only_files_are_placed_elsewhere():
     step = StageStep.parse("mrf(model=a.json,transfer=true)").place_files(lambda file: f"folder/{file}")
     assert str(step) == "mrf(model=folder/a.json,transfer=true)"

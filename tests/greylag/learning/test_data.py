@@ -331,7 +331,7 @@ def with_value(value):
         (lambda: split_folds(list(map(str, range(23))), 24, seed=0), "23 24"),
         (lambda: Objective.parse("MAPP"), "'MAPP' AP"),
         (lambda: Objective.parse("Rprec"), "'Rprec' optimised"),
-        (lambda: Objective.parse("nDCG(rel=2)"), "relevance level"),
+        (lambda: Objective.parse("nDCG(rel=2)"), "nDCG not rel"),
         (lambda: Objective.parse("AP(judged_only=True)"), "judged_only"),
         (lambda: Objective("P"), "P@10"),
         (lambda: Objective("AP", 0), "cut-off"),
