@@ -187,7 +187,7 @@ def test_an_experiment_runs_no_module_beside_it_that_it_does_not_name(tmp_path):
         (tmp_path / f"{name}.py").write_text(f"open('{name}.ran', 'w')\n")
     for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
         shutil.copy(DEMO / name, tmp_path)
-    (tmp_path / "own.yaml").write_text(f"name: own\n{COLLECTION}model: lambdamart\ntraining: {{folds: 2}}\n")
+    (tmp_path / "own.yaml").write_text(f"name: own\n{COLLECTION}model: lambdamart\n")
     script = Path(sys.executable).with_name("greylag")  # python -m puts the working folder on the path by itself
     run([script, "experiment", "own.yaml", "--out", "out"], cwd=tmp_path, check=True)
     assert [path.name for path in tmp_path.glob("*.ran")] == []

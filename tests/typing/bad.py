@@ -60,8 +60,7 @@ MMR(index) >> LuceneIndex("index").bm25()  # operator reportOperatorIssue
 index >> MMR(index)  # operator reportOperatorIssue
 MMR(index) >> 3  # operator reportOperatorIssue
 evaluate(run, qrels, 10)  # arg-type reportArgumentType
-compare([run, run], qrels)  # call-overload reportCallIssue
-compare({"a": run}, qrels, baseline="a", test="sign")  # call-overload reportCallIssue
+compare({"a": run}, qrels, baseline="a", test="sign")  # call-overload reportCallIssue reportArgumentType
 train_on_data(extractor, GreedySelection("AP"))  # arg-type reportArgumentType
 train_on_data(data)  # call-arg reportCallIssue
 write_run("mmr.run", run)  # arg-type reportArgumentType

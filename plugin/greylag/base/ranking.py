@@ -22,7 +22,7 @@ from greylag.base.errors import ParameterError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-Scored = Mapping[Any, Any] | Series | Sequence[Any]
+Scored = Mapping[Any, Any] | Series | list[Any] | tuple[Any, ...]  # and no text, a sequence, too
 """The scores of a query's documents: by docid, or in pairs (docid, score) or Pyserini's hits, best first."""
 SEEN = "+training-topics"
 """Marks the tag of a run whose model, or whose input's model, was trained on its topics."""
