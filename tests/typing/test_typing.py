@@ -24,7 +24,7 @@ def run(*words):
 
 
 def marked(group):
-    """The errors of bad.py's comments, ``bad.py:LINE KIND``: mypy's (group 1), or pyright's, perhaps several (group 2)."""
+    """The errors of bad.py's comments, ``bad.py:LINE KIND``: mypy's (group 1), or pyright's, often two (group 2)."""
     lines = enumerate((HERE / "bad.py").read_text().splitlines(), 1)
     marks = ((number, re.search(r"  # ([a-z-]+) (report\w+(?: report\w+)*)$", line)) for number, line in lines)
     return {f"bad.py:{number} {kind}" for number, mark in marks if mark for kind in mark[group].split()}
