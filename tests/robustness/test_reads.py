@@ -9,6 +9,7 @@ import signal
 import sys
 import timeit
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +34,13 @@ ROADS = {
     "a link": "value = (DATA / 'link.txt').read_text()",
     "a file that may be there": "value = (DATA / 'k.txt').read_text() if try_open(DATA / 'k.txt') else 0",
 }
-"""Python that a study runs. Each reads what `write` writes."""
+"""Python that a study runs. Each reads a file of its own."""
+MODULES = {
+    "a module imported with the study": "mine/early.py",
+    "a module imported late": "mine/late.py",
+    "a second package": "other/part.py",
+}
+"""The roads that lead to modules."""
 STUDY = """
 import gzip, importlib.resources, json, os
 from concurrent.futures import ThreadPoolExecutor
@@ -75,14 +82,17 @@ for path in sorted(Path().glob("*.yaml")):
 """
 
 
-def write(folder, number):
-    """Write what all roads lead to, as another byte for another number."""
+def write_module(path, number):
+    """Write a module that a road leads to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"VALUE = {number}\n")
+    os.utime(path, (number * 1000, number * 1000))  # Python compares seconds with those of compiled code
+
+
+def write_data(folder, number):
+    """Write the files that all other roads lead to, as another byte for another number."""
     data = folder / "mine" / "data"
     data.mkdir(parents=True, exist_ok=True)
-    (folder / "other").mkdir(exist_ok=True)
-    for path in ("mine/early.py", "mine/late.py", "other/part.py"):
-        (folder / path).write_text(f"VALUE = {number}\n")
-        os.utime(folder / path, (number * 1000, number * 1000))  # Python compares seconds with those of compiled code
     for name in ("a.txt", "b.txt", "c.txt", "g.txt", "i.txt", "j.txt", "h.gz", "d.json", "target.txt"):
         (data / name).write_text(str(number))
     import gzip
@@ -101,7 +111,9 @@ def own(tmp_path):
     (tmp_path / "mine-1.0.dist-info").mkdir()
     (tmp_path / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (tmp_path / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRIES)
-    write(tmp_path, 1)
+    write_data(tmp_path, 1)
+    for path in MODULES.values():
+        write_module(tmp_path / path, 1)
     (tmp_path / "mine" / "__init__.py").touch()
     (tmp_path / "mine" / "parts.py").write_text(STUDY)
     return tmp_path
@@ -121,10 +133,35 @@ def test_a_study_is_run_again_once_a_byte_that_it_read_has_changed(own):
     assert not any(finished_before(own).values())
     again = finished_before(own)
     assert {names[name] for name, taken in again.items() if not taken} == set()
-    write(own, 2)
+    write_data(own, 2)  # and no module, which all studies of a process may share
     changed = finished_before(own)
-    assert {names[name] for name, taken in changed.items() if taken} == set()
+    assert {names[name] for name, taken in changed.items() if taken} == MODULES.keys()
     assert changed.keys() == names.keys()
+
+
+@pytest.mark.parametrize("road", MODULES)
+def test_a_study_is_run_again_once_a_module_that_it_imported_has_changed(own, road):
+    (own / "road.yaml").write_text(f"name: x\nstudy: mine\ncode: {json.dumps(ROADS[road])}\n")
+    assert finished_before(own) == {"road": False}
+    assert finished_before(own) == {"road": True}
+    write_module(own / MODULES[road], 2)
+    assert finished_before(own) == {"road": False}
+
+
+def test_what_lies_beside_an_output_is_an_input(tmp_path):
+    """Whatever the output's name begins with; and so is a module that changes while the work goes on."""
+    (tmp_path / "out-data.txt").write_text("1")
+    module = SimpleNamespace(__file__=str(tmp_path / "loaded.py"))
+    (tmp_path / "loaded.py").write_text("1")
+    sys.modules["loaded_before"] = module
+    try:
+        with reading(tmp_path / "out") as reads:
+            (tmp_path / "out-data.txt").read_text()
+            os.utime(tmp_path / "loaded.py", (1, 1))
+            assert str(tmp_path / "out-data.txt") in reads.state()
+            assert not unchanged(reads.state())
+    finally:
+        del sys.modules["loaded_before"]
 
 
 def test_what_is_written_is_no_input_and_what_vanishes_is_one(tmp_path):
@@ -195,7 +232,8 @@ class Own(Stage):
 
     assert rerank(7).returncode == -signal.SIGKILL
     assert (own / ".out.run.greylag-work").exists()
-    write(own, 2)
+    write_data(own, 2)
+    write_module(own / "mine" / "late.py", 2)
     done = rerank(0)
     assert done.returncode == 0, done.stderr
     assert "work begins anew" in done.stderr

@@ -104,14 +104,17 @@ def is_run(value: Any) -> bool:
     """Return whether a value has documents for queries, in a form of `RunLike` but a list of rankings, and no texts."""
     if isinstance(value, Mapping) and not isinstance(value, Run):
         return any(is_scored(scores) or _are_scores(scores) for scores in value.values())
-    return isinstance(value, Run) or _rows(value) is not None
+    if labels.is_frame(value):  # one without documents has topics
+        return labels.column_name(value, "docno") is not None
+    own = isinstance(value, Run) or labels.is_of_ranx(value, "Run")
+    return own or labels.are_items(value, "query_id", "doc_id", "score")
 
 
 def _are_scores(value: Any) -> bool:
     return has_labels(value) and not any(isinstance(score, str) for _, score in value.items())
 
 
-def _rows(value: Any, *, texts: bool = False) -> _Rows | None:
+def _rows(value: Any, *, texts: bool) -> _Rows | None:
     """Return the run in a frame, a ``ranx.Run`` or scored documents; None of anything else, such as a frame of topics.
 
     Without `texts`, a frame's column of queries is not read.

@@ -35,7 +35,7 @@ class Reads:
     """The files that were read, but for those that the process wrote, and those in folders of its outputs."""
 
     def __init__(self, without: Iterable[Path] = ()) -> None:
-        self._without = tuple(os.path.realpath(path) for path in without)
+        self._without = {os.path.realpath(path) for path in without}
         self._stamps: dict[str, Any] = {}
         self._installed: dict[str, set[str]] = {}  # files by the package that they belong to
         self._written, self._sent, self._modules = set[str](), set[str](), set[str]()
@@ -63,17 +63,33 @@ class Reads:
 
     def state(self) -> State:
         """Return what was read until now, with the code of all modules that are loaded."""
+        self._note_modules()
+        found = {name: stamp for name, stamp in self._stamps.items() if name not in self._written}
+        for package, names in list(self._installed.items()):
+            number = _version(package)
+            found |= {package: number} if number else {name: _stamp(name) for name in names}
+        return found
+
+    def begin(self) -> None:
+        """Record from now on, and count what is loaded already, as it is: it may change while the work goes on."""
+        if not _HOOKED:
+            sys.addaudithook(_hook)
+            _HOOKED.append(True)
+        _recording.append(self)
+        self._note_modules()
+
+    def _note_modules(self) -> None:
         loaded = dict(sys.modules)
         for name in loaded.keys() - self._modules:
             with suppress(Exception):  # whatever a module does when it is asked for its file
                 if isinstance(file := getattr(loaded[name], "__file__", None), str):
                     self._note(os.path.abspath(file))
         self._modules |= loaded.keys()
-        found = {name: stamp for name, stamp in self._stamps.items() if name not in self._written}
-        for package, names in list(self._installed.items()):
-            number = _version(package)
-            found |= {package: number} if number else {name: _stamp(name) for name in names}
-        return found
+
+    def _is_of_output(self, name: str) -> bool:
+        """Return whether a file is one of the outputs, or in a folder that is."""
+        real = Path(os.path.realpath(name))
+        return not self._without.isdisjoint(map(str, (real, *real.parents)))
 
     def _note(self, name: str) -> None:
         if name in self._stamps or name.startswith(SYSTEM) or name.endswith(COMPILED) or OURS in name:
@@ -85,18 +101,15 @@ class Reads:
         if installed:
             package = name.rpartition(f"/{installed}/")[2].partition("/")[0]
             self._installed.setdefault(package, set()).add(name)
-        elif not (name.startswith(_folders()) or os.path.realpath(name).startswith(self._without)):
+        elif not (name.startswith(_folders()) or self._is_of_output(name)):
             self._stamps[name] = _stamp(name)
 
 
 @contextmanager
 def reading(*without: Path) -> Iterator[Reads]:
     """Record what is read in the block, by all threads, but for the outputs `without`."""
-    if not _HOOKED:
-        sys.addaudithook(_hook)
-        _HOOKED.append(True)
     reads = Reads(without)
-    _recording.append(reads)
+    reads.begin()
     try:
         yield reads
     finally:
@@ -111,7 +124,8 @@ def is_reading() -> bool:
 def worker_reads() -> State:
     """Record what this process, a worker, reads from the first call on, and return what is new since the last."""
     if not _WORKER:
-        _WORKER.append(reading().__enter__())
+        _WORKER.append(Reads())
+        _WORKER[0].begin()
     return _WORKER[0].news()
 
 
@@ -125,15 +139,8 @@ def unchanged(state: Any) -> bool:
     """Return whether all that was read is as it was; false of anything else than a `State`."""
     if not isinstance(state, Mapping):
         return False
-    return all(
-        _version(name) == stamp if isinstance(stamp, str) else _same(_stamp(name), stamp)
-        for name, stamp in state.items()
-    )
-
-
-def _same(stamp: Any, other: Any) -> bool:
-    """Return whether two stamps are equal, of which JSON makes a list."""
-    return bool(stamp == (tuple(other) if isinstance(other, list) else other))
+    now = ((_version if isinstance(stamp, str) else _stamp)(name) for name, stamp in state.items())
+    return [*now] == [*state.values()]
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -144,12 +151,12 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
                 reads.opened(*arguments)
 
 
-def _stamp(name: str) -> tuple[int, int, int, int] | None:
-    """Return the `file_stamp` of a file; None if there is none."""
+def _stamp(name: str) -> list[int] | None:
+    """Return the `file_stamp` of a file, as JSON has it; None if there is none."""
     with suppress(OSError, ValueError):
-        state = os.stat(name)
+        state = os.stat(name)  # and not by the module of files, which would be loaded with every map
         if S_ISREG(state.st_mode):
-            return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+            return [state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns]
     return None
 
 
