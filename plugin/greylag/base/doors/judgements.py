@@ -52,8 +52,8 @@ def as_qrels(value: QrelsLike) -> dict[str, dict[str, int]]:
     """Return judgements as grades by qid and docid, in their order.
 
     Grades are whole numbers; whole floats are converted, texts and truth values refused. Of several judgements of a
-    document in ir_datasets' form, by subtopic or round, the highest counts; elsewhere, they are refused. Nothing is a
-    mapping without queries.
+    document in ir_datasets' form, by subtopic or round, the highest counts; elsewhere, they are refused. An empty value
+    gives judgements without queries.
     """
     value = labels.listed(value)
     if labels.is_frame(value):
@@ -88,8 +88,8 @@ def as_subtopic_qrels(value: SubtopicQrelsLike) -> dict[str, dict[str, dict[str,
     for qid, given in by_label(value, "query").items():
         if not isinstance(given, Mapping):
             raise ParameterError(f"what is judged for query {qid} is {shown(given)}: pass grades by subtopic and docid")
-        of_names = by_label(given, "subtopic").items()
-        grades = {name: _grades(f"query {qid} and subtopic {name}", by_docid) for name, by_docid in of_names}
+        named = by_label(given, "subtopic").items()
+        grades = {name: _grades(f"query {qid} and subtopic {name}", by_docid) for name, by_docid in named}
         # The importance of nuggets stays with their judgements.
         same = isinstance(given, dict) and all(by_docid is given.get(name) for name, by_docid in grades.items())
         judged[qid] = cast(dict[str, dict[str, int]], given) if same else grades
@@ -97,7 +97,7 @@ def as_subtopic_qrels(value: SubtopicQrelsLike) -> dict[str, dict[str, dict[str,
 
 
 def has_subtopics(value: Any) -> bool:
-    """Return whether judgements in a form that several values may have are by subtopic."""
+    """Return whether judgements, which may be of documents or by subtopic, are by subtopic."""
     if isinstance(value, Mapping):
         judged = (grades for grades in value.values() if isinstance(grades, Mapping))
         return any(has_labels(by_docid) for grades in judged for by_docid in grades.values())
@@ -128,7 +128,8 @@ def _by_subtopic(rows: Iterable[tuple[Any, ...]]) -> dict[str, dict[str, dict[st
     """Make judgements of rows of qid, subtopic, docid and grade."""
     qrels: dict[str, dict[str, dict[str, int]]] = {}
     for row in rows:
-        qid, subtopic, docid = map(labels.as_identifier, row, ("a query", "a subtopic", "a document"))
+        kinds = "a query's identifier", "a subtopic's name", "a document's identifier"
+        qid, subtopic, docid = map(labels.as_identifier, row, kinds)
         grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
         place = f"document {docid!r} for query {qid} and subtopic {subtopic}"
         if docid in grades:

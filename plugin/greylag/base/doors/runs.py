@@ -59,7 +59,7 @@ def as_ranking(value: Any) -> Ranking:
 
 
 def as_run(value: RunLike, topics: TopicsLike | None = None, *, tag: str = "greylag") -> Run:
-    """Return a run unchanged, and other forms as a run; one without queries if they have none.
+    """Return a run unchanged, and other forms as a run; an empty value gives a run without queries.
 
     What states an order, as lists do and frames with ranks, keeps it where scores tie; scores alone are ordered as by
     `Run.from_dict`. `topics` are the texts of the queries, instead of a run's or a frame's own: queries that are not
@@ -101,7 +101,7 @@ def _with_texts(run: Run, topics: Mapping[str, str]) -> Run:
 
 
 def is_run(value: Any) -> bool:
-    """Return whether a value has documents for queries, in a form of `RunLike` but a list of rankings, and no texts."""
+    """Return whether a value is a run, in any form of `RunLike` but a list of rankings, and not topics."""
     if isinstance(value, Mapping) and not isinstance(value, Run):
         return any(is_scored(scores) or _are_scores(scores) for scores in value.values())
     if labels.is_frame(value):  # one without documents has topics
