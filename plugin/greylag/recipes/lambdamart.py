@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.base import ParameterError, Run
+from greylag.base import FloatArray, ParameterError, Run
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
 from greylag.learning import Judgements, Objective, RankingData, Selection, useful_features
@@ -71,7 +71,7 @@ class LambdaMART:
         }  # fmt: skip
         # A query without documents is no group of LightGBM's.
         sizes = [size for size in np.diff(data.offsets).tolist() if size]
-        training = engine.Dataset(data.features, label=labels, group=sizes, params=settings)
+        training = engine.Dataset(_rounded(data.features), label=labels, group=sizes, params=settings)
         booster = engine.train(settings, training, num_boost_round=self.trees)
         grown = self.trees if validation is None else self._best(booster, validation)
         features = tuple(map(as_feature, data.specs))
@@ -127,3 +127,12 @@ class LambdaMARTRecipe(Recipe):
     def learn(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune the features and learn the trees on these training queries; trees grow in one thread."""
         return self.learner.fit_model(features.training(features.tune(qids), qids))
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """Round to 32 bits of the mantissa: BLAS gives documents of one text values that differ in the last of its 53.
+
+    Which of them is larger depends on the processor, and a split between them would, too.
+    """
+    mantissas, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, 32)), exponents - 32))

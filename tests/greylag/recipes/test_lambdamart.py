@@ -12,6 +12,7 @@ import pytest
 from greylag.base import DependencyError, ModelError, Run
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.trees import LEAF, Trees
+from greylag.learning import RankingData
 from greylag.rankers import ModelRanker, RankingModel, explain
 from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
@@ -65,6 +66,20 @@ def test_scores_are_those_of_the_leaves_and_add_up_by_feature():
         expected = [by_definition(trees, row) for row in values]
         np.testing.assert_allclose(trees.scores(values), expected, atol=1e-12)
         np.testing.assert_allclose(trees.contributions(values).sum(axis=1), expected, atol=1e-12)
+
+
+def test_values_that_are_equal_on_paper_share_their_leaves():
+    """A last bit, which depends on the processor, decides no split."""
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
+    rng = np.random.default_rng(0)
+    levels = rng.normal(size=(4, 3))[rng.integers(4, size=400), np.arange(3)[:, None]].T
+    grades = rng.integers(3, size=400)
+    noisy = levels * (1 + 2.0**-50 * rng.integers(-2, 3, size=levels.shape))
+    trees, expected = (
+        LambdaMART("nDCG@10", trees=20).grow(RankingData.from_arrays(values, grades, [40] * 10))
+        for values in (noisy, levels)
+    )
+    np.testing.assert_array_equal(trees.scores(noisy), expected.scores(levels))
 
 
 def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
