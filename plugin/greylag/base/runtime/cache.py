@@ -56,8 +56,9 @@ class Cache:
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
-        self.path, self._private, self._lock = path, private, threading.Lock()
-        self._resume, self._writable, self._warned = 0.0, True, False
+        self.path, self._private = path, private
+        self._lock, self._resume = threading.Lock(), 0.0
+        self._writable, self._warned = True, False
 
     def load(self, key: bytes) -> Any:
         """Load the value of a key, or None."""
@@ -179,9 +180,12 @@ class WorkLog:
     """
 
     def __init__(self, path: Path, depends: Callable[[], str], reads: Reads) -> None:
-        self.path, self._cache, self._depends, self._scope = path, Cache(path, private=True), depends, b""
-        self._reads, self._earlier, self._reads_key = reads, dict[str, Any](), b""
-        self._was_there, self._written, self._resumed = os.path.lexists(path), time.monotonic(), False
+        self.path, self._cache = path, Cache(path, private=True)
+        self._depends, self._scope = depends, b""
+        self._reads, self._reads_key = reads, b""
+        self._earlier: dict[str, Any] = {}
+        self._was_there, self._resumed = os.path.lexists(path), False
+        self._written = time.monotonic()
         self._counts: Counter[str] = Counter()
         self._waiting: dict[bytes, tuple[str, bytes]] = {}  # the step and sealed content of each key
 

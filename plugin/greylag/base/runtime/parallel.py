@@ -348,7 +348,8 @@ class _Call:
     def __init__(self, function: Callable[..., Any] | None, content: Any = None, folder: str | None = None) -> None:
         self.function, self.content, self.folder = function, content, folder
         # Threads run in this process, where software cannot differ.
-        self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
+        self.software = numerical() if function is None else {}
+        self.name, self.process = uuid.uuid4().hex, _PROCESS
         others = () if function else packages_in_use - {*OWN, "__main__"}
         # Without a specification a module was typed in, and has no files.
         self.reads = function is None and is_reading()

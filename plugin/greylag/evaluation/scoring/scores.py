@@ -186,7 +186,8 @@ class PartsScores:
     """The scores of a run that is read in parts of whole queries, whose rankings are not kept; see `by_query_alone`."""
 
     def __init__(self, qrels: Qrels, measures: Sequence[Measure], parts: Iterable[Run]) -> None:
-        self._qrels, self._measures, self._values = qrels, tuple(measures), dict[str, FloatArray]()
+        self._qrels, self._measures = qrels, tuple(measures)
+        self._values: dict[str, FloatArray] = {}
         tops, keys, tag = list[Ranking](), set[tuple[str, int]](), ""
         for part in parts:
             check_rows(part, qrels)
