@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,85 @@ def test_an_experiment_gives_the_same_bytes(one, command, tmp_path):
         assert code == 0, errors
         runs.append([path.read_bytes() for path in sorted((tmp_path / out).glob("*.run"))])
     assert runs[0] == runs[1] != []
+
+
+@contextmanager
+def separate(address, count):
+    """Workers of one thread without nannies, each in a process of its own."""
+    with ExitStack() as stack:
+        words = ("-m", "distributed.cli.dask_worker", address, "--nthreads=1", "--no-nanny")
+        yield [stack.enter_context(process(*words)) for _ in range(count)]
+
+
+def test_one_of_two_workers_dies_without_a_successor(written):
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        separate(cluster.scheduler_address, 2) as workers,
+    ):
+        cluster.wait_for_workers(2, timeout=60)
+        killer = killed(lambda: workers[0].pid)
+        result = written("rerank", "--scheduler", cluster.scheduler_address)
+        killer.join(timeout=1)
+        assert not killer.is_alive()
+    assert result == written("rerank")
+
+
+def test_a_cluster_that_grows_and_shrinks_gives_the_same_bytes(written):
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        parallel.WAITING_SECONDS = 60
+        over = threading.Event()
+
+        def scale():
+            for number in cycle((3, 1, 2)):
+                cluster.scale(number)
+                if over.wait(0.5):
+                    return
+
+        thread = threading.Thread(target=scale, daemon=True)
+        thread.start()
+        result = written("folds", "--scheduler", cluster.scheduler_address)
+        over.set()
+        thread.join()
+    assert result == written("folds")
+
+
+@pytest.mark.parametrize("how", ["stopped", "paused"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_workers_that_take_no_work_are_named(how, count, written, caplog):
+    """Work goes on when they do."""
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        separate(cluster.scheduler_address, count),
+        distributed.Client(cluster.scheduler_address) as client,
+    ):
+        cluster.wait_for_workers(count, timeout=60)
+
+        def set_state(state, dask_worker):
+            dask_worker.memory_manager.memory_pause_fraction = False  # which would resume it by itself
+            dask_worker.status = distributed.core.Status[state]
+
+        first = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+        pid = client.run(os.getpid, workers=[first])[first]
+
+        def set_working(working):
+            if how == "stopped":
+                os.kill(pid, signal.SIGCONT if working else signal.SIGSTOP)
+            else:
+                client.run(set_state, "running" if working else "paused", workers=[first])
+
+        def resume():
+            latest = time.monotonic() + 30
+            while "take no work" not in caplog.text and not over.wait(0.1) and time.monotonic() < latest:
+                pass
+            set_working(True)
+
+        set_working(False)
+        over, thread = threading.Event(), threading.Thread(target=resume, daemon=True)
+        thread.start()
+        result = written("rerank", "--scheduler", cluster.scheduler_address)
+        over.set()
+        thread.join()
+        if count == 1:
+            state = "is paused" if how == "paused" else "does not answer"
+            assert f"1 take no work ({first} {state}): the work waits" in caplog.text
+    assert result == written("rerank")

@@ -48,7 +48,7 @@ WINDOW = 256
 """Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
 _MAX_WINDOW = 4096  # of a cluster of many workers, whose results would fill memory
 WAITING_SECONDS = 10
-"""Seconds to wait for the first or another worker of a cluster."""
+"""Seconds to wait for the first or another worker of a cluster, or for one that takes no work, until that is said."""
 BATCH_SECONDS = 0.2
 """Seconds that a batch of a cluster's calls should take, at least."""
 # Not the process id, which a worker on another machine may have, too.
@@ -269,6 +269,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         done, running = SimpleQueue[Any](), dict[Any, Items]()
         size, reached = 1, time.monotonic()
+        watch = _Watch(client)
         with _reaching():
             # As results of tasks, and not scattered: if the only worker that has one dies, Dask computes it again.
             sent = [_submit(client, lambda value: value, value) for value in (call.content, *shared)]
@@ -279,6 +280,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
                     reached = time.monotonic()
                 elif time.monotonic() - reached > WAITING_SECONDS:
                     raise TimeoutError("it has no workers")
+                watch.look()
                 # Also without a worker: an adaptive cluster starts one for the first calls.
                 # Two batches per thread, so that none waits for the next one to arrive.
                 while items and len(running) < max(1, 2 * threads):
@@ -305,6 +307,38 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
             yield from map(_relayed, results)
 
     return compute
+
+
+class _Watch:
+    """Says which workers of a cluster take no work: paused, as for want of memory, closing, or stopped."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._looked = client, 0.0
+        # When a running worker was last heard of, by the scheduler's clock and by this one; Dask counts all as workers.
+        self._heard: dict[str, tuple[float, float]] = {}
+        self._silent: set[str] = set()
+
+    def look(self) -> None:
+        """Once a second, warn of workers that have taken no work for `WAITING_SECONDS`, once for each time."""
+        if (now := time.monotonic()) < self._looked + 1:
+            return
+        self._looked, silent = now, list[str]()
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        for address, worker in workers.items():
+            heard, since = self._heard.get(address, (None, now))
+            if heard is None or (worker["status"] == "running" and worker["last_seen"] != heard):
+                self._heard[address] = worker["last_seen"], now
+                self._silent.discard(address)
+            elif now - since > WAITING_SECONDS and address not in self._silent:
+                self._silent.add(address)
+                state = "does not answer" if worker["status"] == "running" else f"is {worker['status']}"
+                silent.append(f"{address} {state}")
+        if silent:
+            waiting = "the work waits for them" if len(self._silent) == len(workers) else "the others do the work"
+            _log.warning(
+                "of %d workers of the cluster, %d take no work (%s): %s; one that is paused lacks memory",
+                len(workers), len(self._silent), ", ".join(silent), waiting,
+            )  # fmt: skip
 
 
 def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
