@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import greylag
@@ -47,6 +48,12 @@ COMMANDS = {
     "train --model lambdamart": f"train {JUDGED} --model lambdamart --folds 2 --out-run held.run --out out.json",
     "rerank": f"rerank {RANKED} --stage manifold --out out.run",
     "rerank twice": f"rerank {RANKED} --stage manifold --stage mmr --out out.run",
+    "rerank --vectors": f"rerank {RANKED} --vectors {{made}}/vectors.jsonl "
+    "--query-vectors {made}/queries.jsonl --out out.run",
+    "pool": f"pool {{made}}/few.run {{made}}/out.run --depth 10 --sample 9 --qrels {DEMO / 'qrels.txt'} --out out.txt",
+    "fuse": "fuse --run {made}/few.run --run {made}/out.run --out fused.run",
+    "fuse --qrels": "fuse --run {made}/few.run --run {made}/out.run --folds 2 --out fused.run "
+    f"--qrels {DEMO / 'qrels.txt'}",
     "train --model cssvm": f"train {RANKED} {SUBTOPICS} --model cssvm(depth=8,k=2,M=2,validate=true) --out out.json",
     "experiment": f"experiment {DEMO / 'demo.yaml'} --out out",
 }
@@ -121,6 +128,12 @@ def prepare(folder):
         assert ended.code == 0, ended.errors
     lines = (folder / "out.run").read_text().splitlines(keepends=True)
     (folder / "few.run").write_text("".join(line for line in lines if int(line.split()[3]) <= 30))
+    docids = [json.loads(line)["id"] for line in Path(DOCS).read_text().splitlines()]
+    qids = [line.split("\t")[0] for line in (folder / "topics.tsv").read_text().splitlines()]
+    for name, ids in (("vectors", docids), ("queries", qids)):
+        rows = zip(ids, np.random.default_rng(0).normal(size=(len(ids), 4)).tolist(), strict=True)
+        text = "".join(json.dumps({"id": key, "vector": row}) + "\n" for key, row in rows)
+        (folder / f"{name}.jsonl").write_text(text)
     return folder
 
 
