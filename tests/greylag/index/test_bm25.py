@@ -10,15 +10,19 @@ from greylag.index.bm25 import stored_lengths
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
+from tests.greylag.cli.conftest import DEMO
 
 TEXTS = {"b": "goose goose duck", "a": "goose goose duck", "c": "duck " * 30, "d": "the of", "é": "swan"}
 
 
-@pytest.mark.parametrize("name", ["cacm", "cranfield"])
+@pytest.mark.parametrize("name", ["demo", "cacm", "cranfield"])
 def test_rankings_and_scores_are_lucenes(data, tmp_path, name):
-    docs, topics = {"cacm": ("cacm.tar.gz", "topics.cacm.txt"), "cranfield": ("docs.jsonl.gz", "topics.tsv")}[name]
-    build_index(data(name) / docs, tmp_path / "index")
-    lucene, queries = LuceneIndex(tmp_path / "index"), read_topics(data(name) / topics)
+    docs, topics = {"cacm": ("cacm.tar.gz", "topics.cacm.txt"), "cranfield": ("docs.jsonl.gz", "topics.tsv")}.get(
+        name, ("docs.jsonl", "topics.tsv")
+    )
+    folder = DEMO if name == "demo" else data(name)
+    build_index(folder / docs, tmp_path / "index")
+    lucene, queries = LuceneIndex(tmp_path / "index"), read_topics(folder / topics)
     index = PositionalIndex.from_lucene(lucene)
     for k, k1, b in ((1000, 0.9, 0.4), (10, 1.2, 0.75), (50, 0.0, 1.0), (5, 3.0, 0.0)):
         for qid, text in list(queries.items())[:20]:
