@@ -32,7 +32,6 @@ from greylag.base import (
 from greylag.index.analysis import LuceneAnalysis
 from greylag.index.languages import ENGLISH, warn_of_other_language
 from greylag.index.multilingual import analysis_of
-from greylag.index.row_caches import EntryCache, RowCache
 from greylag.index.shards import Part, Parts, Shard
 from greylag.index.tables import DAMAGE_ERROR, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _CACHED_DOCIDS = 1 << 20
 
 Analyzer = Callable[[str], Sequence[str]]
-_Cache = TypeVar("_Cache", RowCache, EntryCache)
+_Made = TypeVar("_Made")
 
 
 def _no_words() -> None:
@@ -213,16 +212,16 @@ class PositionalIndex(Tables):
         """Numbers of recently looked-up documents: stages and features look up the same ones."""
         return {}
 
-    def cache(self, make: Callable[[PositionalIndex], _Cache]) -> _Cache:
-        """Return the rows or entries that a function makes of this index, once for all features that ask for them."""
+    def cache(self, make: Callable[[PositionalIndex], _Made]) -> _Made:
+        """Return what a function makes of this index, once for all features that ask for it; it goes with the index."""
         # Two threads may both make one; the last stays, and either is right.
         if make not in self._caches:
             self._caches[make] = make(self)
-        return cast(_Cache, self._caches[make])
+        return cast(_Made, self._caches[make])
 
     @cached_property
-    def _caches(self) -> dict[Any, RowCache | EntryCache]:
-        """Rows and entries by the function that computes them."""
+    def _caches(self) -> dict[Any, Any]:
+        """Rows, entries and other parts by the function that makes them."""
         return {}
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,17 +87,16 @@ def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatA
 def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """Return the row of V of each term, -1 for one without, shape (V,), and these rows."""
     if index.background is None:
-        return _decomposed(index)
+        return index.cache(_decomposed)
     from greylag.index.beside import terms_of_background
 
-    background_rows, right = _decomposed(index.background)
+    background_rows, right = index.background.cache(_decomposed)
     # The texts' own terms are not in the background's space, and are left out.
     places = np.full(index.n_terms, -1)
     places[terms_of_background(index, index.background)] = background_rows
     return places, right
 
 
-@lru_cache(maxsize=4)
 def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE} {_VERSION}".encode()

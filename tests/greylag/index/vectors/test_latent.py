@@ -1,7 +1,9 @@
 """Latent semantic analysis, against the dense decomposition, and its feature and stages."""
 
+import gc
 import os
 import random
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -69,10 +71,19 @@ def test_vectors_are_kept_beside_the_index(tmp_path, monkeypatch):
     folder = make_index(tmp_path, TEXTS)
     index = PositionalIndex.from_lucene(folder)
     first = LatentVectors(index).documents(["d001"])
-    latent._decomposed.cache_clear()
     monkeypatch.setattr(latent, "decompose", None)
     assert LatentVectors(PositionalIndex.from_lucene(folder)).documents(["d001"]).tobytes() == first.tobytes()
     assert Cache(index.folder / "latent.sqlite").path.exists()
+
+
+def test_an_index_that_nobody_has_is_let_go():
+    """A service that swaps its passages would otherwise keep all that it ever had, or the last four."""
+    index = PositionalIndex.from_texts(TEXTS)
+    LatentVectors(index).documents(["d001"])
+    seen = weakref.ref(index)
+    del index
+    gc.collect()
+    assert seen() is None
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["heat"], ["heat", "cold"], ["heat", "heat"], ["heat wave"] * 3])
@@ -174,12 +185,10 @@ def test_planted_projections_are_computed_again(tmp_path, monkeypatch):
     for name, row in loaded.items():
         with monkeypatch.context() as patch:
             patch.setattr(Cache, "load", lambda self, key, row=row: row)
-            latent._decomposed.cache_clear()
-            assert LatentVectors(index).documents([*TEXTS]).tobytes() == expected, name
+            assert LatentVectors(replace(index)).documents([*TEXTS]).tobytes() == expected, name
     # The one that was kept is used.
-    latent._decomposed.cache_clear()
     monkeypatch.setattr(latent, "decompose", None)
-    assert LatentVectors(index).documents([*TEXTS]).tobytes() == expected
+    assert LatentVectors(replace(index)).documents([*TEXTS]).tobytes() == expected
 
 
 def test_projections_of_other_versions_are_not_used(tmp_path, monkeypatch):
