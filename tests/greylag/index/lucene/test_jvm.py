@@ -127,7 +127,9 @@ def test_the_first_start_sets_the_heap():
         start_jvm("96m"), start_jvm("1g")
         print(java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20)
     """)
-    assert done.stdout == "96\n", done.stderr
+    # The collector that Java chooses on one core counts a part of the heap out.
+    assert done.returncode == 0, done.stderr
+    assert 88 <= int(done.stdout) <= 96
 
 
 def test_too_little_address_space_is_one_error():
