@@ -18,6 +18,7 @@ from greylag.base import (
     check_counts,
     check_fractions,
     group_name,
+    report_missing,
     unit_range,
 )
 from greylag.diversity.stage import DiversityStage
@@ -75,6 +76,8 @@ class GroupLimit(DiversityStage):
         named = ((docid, self._group_of(docid)) for docid in candidates.docids)
         # Pairs, so that no name of a group is taken for a docid.
         names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
+        if not any(kind == "group" for kind, _ in names):
+            report_missing("no limit applies", candidates.qid, candidates.docids, len(names), what="without a group")
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         groups = np.array([numbers[name] for name in names], dtype=np.int64)
         return GroupGain(unit_range(candidates.scores), groups, self.max_per_group, self.decay)

@@ -33,7 +33,10 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
     in_texts = chain.from_iterable(counted(tokens(text) if text else ()) for text in texts.values())
     occurring = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
     vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too
-    docids = [*map(str.encode, texts)]
+    try:
+        docids = [*map(str.encode, texts)]
+    except UnicodeEncodeError as error:
+        raise ParameterError(f"docid {error.object!r} has half of a surrogate pair: give whole characters") from None
     arrays: dict[str, Any] = dict(zip(("docids", "docid_offsets"), join(docids), strict=True))
     arrays |= zip(("terms", "term_offsets"), join([*map(str.encode, vocabulary)]), strict=True)
     arrays["docid_order"] = np.array(sorted(range(len(docids)), key=docids.__getitem__), dtype=np.int32)

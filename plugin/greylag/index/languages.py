@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 
-from greylag.base import ParameterError
+from greylag.base import ParameterError, shown
 
 _log = logging.getLogger("greylag")
 ENGLISH, WHITESPACE = "en", "whitespace"
@@ -54,6 +54,8 @@ _SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _TEXT_CHARACTERS, _MIN_WORDS, _MIN_SHARE = 10
 
 def language_code(name: str) -> str:
     """Return the code of a language's name or code, such as German, de or de-DE, in any case; or "whitespace"."""
+    if not isinstance(name, str):
+        raise ParameterError(f"language is {shown(name)}: give a name or code, such as German or de")
     code = re.split("[-_]", name.strip().lower())[0]
     codes = {language.lower(): code for code, language in NAMES.items()} | {code: code for code in (*NAMES, WHITESPACE)}
     if code not in codes:

@@ -217,8 +217,7 @@ class Reranker:
         if aspects is not None:
             known["aspects"] = _aspects(aspects, texts)
         if groups is not None:
-            names = (group_name(group, f"the group of passage {keys[n]}") for n, group in enumerate(groups))
-            known["groups"] = dict(zip(texts, names, strict=True))
+            known["groups"] = dict(zip(texts, _groups(groups, keys), strict=True))
         if vectors is not None:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
             known["vectors"] = ArrayVectors(docids, rows, self._query_vector(query, query_vector))
@@ -538,9 +537,20 @@ def _adapter(
                     raise ParameterError(f"a passage has no {name!r}: give vectors=, a function of texts")
             if group is not None:
                 inputs["groups"] = [read["metadata"](document).get(group) for document in documents]
+                if documents and not any(group in read["metadata"](document) for document in documents):
+                    names = {str(name) for document in documents for name in read["metadata"](document)}
+                    raise ParameterError(f"no passage has a field {group!r}: {nearest(group, sorted(names))}")
             return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **inputs)]
 
     return Adapter
+
+
+def _groups(groups: Sequence[Any], keys: Sequence[Any]) -> list[str | None]:
+    """Name the group of each passage, which some passage has: else no limit would apply."""
+    names = [group_name(group, f"the group of passage {keys[n]}") for n, group in enumerate(groups)]
+    if not any(names):
+        raise ParameterError("groups: no passage has one, so that no limit would apply")
+    return names
 
 
 def _with_score(scored: Any) -> Any:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from greylag.base import (
     check_text,
     guided,
     naming,
+    nearest,
     open_atomically,
     parallel_map,
     parse_json,
@@ -40,7 +42,7 @@ from greylag.rankers import Explanation, explain
 from greylag.recipes import HybridScores, HybridSearch, general_model_for
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
-"""Field values to match, where a list matches any, or a predicate over all fields; ``id`` and ``text`` are fields."""
+"""Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _VERSION = b"1"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
@@ -111,7 +113,9 @@ class HybridRetriever:
     ) -> None:
         check_counts(depth=depth)
         self._passages = _passages(passages)
-        self._encode, self._encode_query, self._depth, self._language = encode, encode_query or encode, depth, language
+        self._encode, self._encode_query = encode, encode_query or encode
+        self._depth, self._language = int(depth), language
+        self._fields = frozenset(("id", "text")).union(*(fields for _, fields in self._passages.values()))
         docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
@@ -150,9 +154,9 @@ class HybridRetriever:
         where : mapping or callable, optional
             Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
-            lists values: a passage has one of them.
+            lists values: a passage has one of them, or a list with one. Numbers equal their text.
         max_per_group : int >= 1, optional
-            See `greylag.diversity.GroupLimit`. The group is the field `group`.
+            See `greylag.diversity.GroupLimit`. The group is the field `group`, which some passage has.
         near_duplicates : float in [0, 1], optional
             The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
             The best 5 k passages are compared.
@@ -164,9 +168,11 @@ class HybridRetriever:
             stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
             ranking = stage(ranking)
         if max_per_group is not None:
+            self._check_field(group, "max_per_group")
             group_names = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
             groups = {docid: str(name) for docid, name in group_names.items() if name is not None}
-            ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
+            if groups:
+                ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
         places = {docid: place for place, docid in enumerate(scores.docids)}
         columns = scores.scores, scores.bm25, scores.general, scores.cosines
         passages = []
@@ -200,25 +206,31 @@ class HybridRetriever:
         """Return a retriever over a new set of passages; only new texts are encoded."""
         by_docid = _passages(passages)
         texts = [text for text, _ in by_docid.values()]
-        rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
+        earlier = [(docid, text) for docid, (text, _) in self._passages.items()]
+        own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
+        rows = {text: row for (_, text), row in own.items()}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= zip(new, _encoded(self._encode, new), strict=True)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
-        vectors = [rows[text] for text in texts]
+        vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
         return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
 
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
-        content = {
-            "language": self._language,
-            "depth": self._depth,
-            "passages": [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()],
-        }
-        try:
-            text = np.frombuffer(json.dumps(content, allow_nan=False).encode(), np.uint8)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"a field of a passage cannot be saved: {error}") from None
+        passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
+        for passage in passages:
+            try:
+                kept = json.loads(json.dumps(passage, allow_nan=False))
+            except (TypeError, ValueError) as error:
+                raise ParameterError(f"passage {passage['id']}: a field cannot be saved: {error}") from None
+            if changed := [name for name, value in passage.items() if name not in kept or kept[name] != value]:
+                raise ParameterError(
+                    f"passage {passage['id']}: the field {changed[0]!r} cannot be saved: {shown(passage[changed[0]])}; "
+                    "names are strings, and values what JSON has"
+                )
+        content = {"language": self._language, "depth": self._depth, "passages": passages}
+        text = np.frombuffer(json.dumps(content).encode(), np.uint8)
         arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
         with open_atomically(path, binary=True) as file:
             np.savez(file, digest=_digest(arrays), **arrays)
@@ -231,8 +243,13 @@ class HybridRetriever:
         arrays = dict(zip(kinds, values, strict=True))
         if not np.array_equal(digest, _digest(arrays)):
             raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
-        content = parse_json(arrays["content"].tobytes())
         with naming(Path(path)):
+            try:
+                content = parse_json(arrays["content"].tobytes())
+            except (ValueError, RecursionError) as error:
+                raise ParameterError(f"is no retriever that was saved: {error}") from None
+            if not isinstance(content, dict) or content.keys() != {"language", "depth", "passages"}:
+                raise ParameterError("is no retriever that was saved: it has not its language, depth and passages")
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
             return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
 
@@ -245,7 +262,7 @@ class HybridRetriever:
         asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
         if where is None:
             return self._hybrid.scores(asked)
-        passes = self._predicate(where)
+        passes = self._predicate(_listed(where))
 
         def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
             """Find the best ones that pass, among ever more."""
@@ -263,23 +280,29 @@ class HybridRetriever:
 
     def _predicate(self, where: Where) -> Callable[[str], bool]:
         """Return the function from an identifier to whether the passage is wanted."""
-        where = _listed(where)
 
         def fields(docid: str) -> dict[str, Any]:
             text, others = self._passages[docid]
             return {"id": docid, "text": text, **others}
 
         if callable(where):
-            return lambda docid: bool(where(fields(docid)))
+            return lambda docid: bool(where(_copied(fields(docid))))
         for name in where:
-            if not any(name in fields(docid) for docid in self._passages):
-                raise ParameterError(f"where: no passage has a field {name!r}")
+            self._check_field(name, "where")
 
         def passes(docid: str) -> bool:
             own = fields(docid)
-            return all(own.get(name) in values for name, values in where.items())
+            return all(
+                any(_comparable(value) in values for value in _members(own.get(name))) for name, values in where.items()
+            )
 
         return passes
+
+    def _check_field(self, name: str, what: str) -> None:
+        if name not in self._fields:
+            raise ParameterError(
+                f"{what}: no passage has a field {name!r}: {nearest(str(name), sorted(map(str, self._fields)))}"
+            )
 
 
 def _listed(where: Where) -> Where:
@@ -288,14 +311,27 @@ def _listed(where: Where) -> Where:
         return where
     if not isinstance(where, Mapping):
         raise ParameterError(f"where is {shown(where)}: give values by field, or a function of a passage's fields")
-    single = str, bytes, Mapping
-    listed = {
-        name: list(values) if isinstance(values, Iterable) and not isinstance(values, single) else [values]
-        for name, values in where.items()
-    }
-    if "id" in listed:
-        listed["id"] = [as_identifier(value, "where: an id") for value in listed["id"]]
-    return listed
+    for name, value in where.items():
+        if isinstance(value, Mapping) and any(str(key).startswith("$") for key in value):
+            raise ParameterError(
+                f"where: {name!r} is {shown(value)}: operators are not read; pass values, or a function of a passage's "
+                f"fields, such as lambda fields: fields[{name!r}] > 1"
+            )
+    read = {"id": partial(as_identifier, what="where: an id")}
+    return {name: [*map(read.get(name, _comparable), _members(values))] for name, values in where.items()}
+
+
+def _members(value: Any) -> Iterable[Any]:
+    """Return the values of a list or another iterable; a string or a mapping is one."""
+    return value if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else [value]
+
+
+def _comparable(value: Any) -> Any:
+    """Return a number, but no truth value, as its text: files and forms have 2024 as both."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    number = int(value) if isinstance(value, Integral) else float(value)
+    return str(int(number)) if number == number // 1 else str(number)
 
 
 def _copied(value: Any) -> Any:
@@ -357,7 +393,7 @@ def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> No
         raise ParameterError(f"the encoder's vectors have {again.shape[1]} dimensions, and these {rows.shape[1]}")
     cosines = 1 - np.square(unit_rows(again) - unit_rows(rows)).sum(axis=1) / 2  # 1 of two zeros, too
     for name, cosine in zip(texts, cosines.tolist(), strict=True):
-        if cosine < _SAME:
+        if not cosine >= _SAME:  # NaN, too
             raise ParameterError(f"{name} has another vector by this encoder (cosine {cosine:.3f}): encode all again")
 
 

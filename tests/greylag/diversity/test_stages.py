@@ -266,13 +266,17 @@ def test_group_limit_equals_its_formula(limit, decay):
         assert "".join(stage(ranking).docids) == group_scores(order, groups, limit, decay)
 
 
-def test_a_cap_moves_the_surplus_behind_all_others():
+def test_a_cap_moves_the_surplus_behind_all_others(caplog):
     ranking = Ranking("q", "", tuple("abcdef"), np.arange(6.0, 0, -1))
     groups = {"a": "x", "b": "x", "c": "x", "d": "y", "f": "y"}
     assert "".join(GroupLimit(groups, decay=0.5)(Ranking("q", "", tuple("abdf"), np.ones(4))).docids) == "adbf"
     assert "".join(GroupLimit(groups)(ranking).docids) == "adebcf"  # e is in no group
     assert "".join(GroupLimit(groups, max_per_group=2)(ranking).docids) == "abdefc"
-    assert "".join(GroupLimit({})(ranking).docids) == "abcdef"
+    assert not caplog.text
+    assert GroupLimit({"z": "x"}).run([ranking]).rankings[0].docids == ranking.docids
+    assert (
+        "6 of 6 documents of 1 queries are without a group, such as a (query q, with 6 of 6): no limit" in caplog.text
+    )
 
 
 def test_documents_of_little_relevance_are_not_moved_up():

@@ -180,6 +180,7 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
         ({"groups": ["a"], "method": "group-limit"}, "5 passages|1 groups"),
         ({"groups": ["a"] * 5}, "'mmr'|groups|'mmr>>group-limit'"),
         ({"groups": [["a"]] * 5, "method": "group-limit"}, "group of passage 0|list"),
+        ({"groups": [None] * 5, "method": "group-limit"}, "groups|no passage"),
         ({"method": "mmr>>group-limit"}, "groups="),
         ({"method": "mmr>>group-limit", "k": 3}, "'mmr>>group-limit'|'mmr(k=3)'"),
         ({"method": "svmdiv"}, "model=FILE"),

@@ -182,6 +182,24 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
         ({"text": TEXTS["p5"]}, ["p5"]),
     ):
         assert sorted(ids(RETRIEVER.search("cat", where=where))) == wanted
+    typed = [{"text": text, "n": n % 3, "year": str(2020 + n % 2), "tags": [n % 2, "odd"][: 1 + n % 2]} for n, text in
+             enumerate(TEXTS.values())]  # fmt: skip
+    typed[7]["tags"] = np.array(["odd", "x"])
+    for n, passage in enumerate(typed):
+        passage["long"] = 10**18 + n
+    retriever = HybridRetriever(typed, encode, depth=100)
+    thirds, odd = range(0, 60, 3), range(1, 60, 2)
+
+    def pops(fields):
+        return isinstance(fields["tags"], list) and fields["tags"][-1] == fields["tags"].pop()
+
+    for where, wanted in (
+        ({"n": "0"}, thirds), ({"n": 0.0}, thirds), ({"n": np.int64(0)}, thirds), ({"n": False}, []),
+        ({"year": 2021}, odd), ({"tags": "odd"}, odd), ({"tags": ["x", 0]}, [*range(0, 60, 2), 7]),
+        ({"long": str(10**18 + 5)}, [5]), ({"n": float("inf")}, []), (pops, {*range(60)} - {7}),
+    ):  # fmt: skip
+        for _ in range(2):  # a function changes nothing
+            assert {*ids(retriever.search("cat", k=60, where=where))} == {*map(str, wanted)}
     numbered = HybridRetriever([{"text": text, "of": {"a": n}} for n, text in enumerate(TEXTS.values())], encode)
     assert ids(numbered.search("cat", where={"id": 7})) == ids(numbered.search("cat", where={"of": {"a": 7}})) == ["7"]
 
@@ -259,10 +277,18 @@ def test_passages_come_and_go_while_queries_go_on():
     assert (len(new), repr(new)) == (54, "HybridRetriever(54 passages, 8 dimensions)")
 
 
+def test_texts_that_are_equal_keep_their_own_vectors():
+    own = np.array([[1.0, 0.0], [1.0, 0.001]])
+    first = HybridRetriever({"a": "cat", "b": "cat"}, lambda texts: own[: len(texts)], vectors=own)
+    again = first.with_passages({"b": "cat", "a": "cat"})
+    np.testing.assert_array_equal(again._vectors.documents(["a", "b"]), first._vectors.documents(["a", "b"]))
+
+
 def test_saved_and_loaded_whole(tmp_path):
     path = tmp_path / "chunks"
     passages = {**PASSAGES, "ü#1": {"text": "Gänse \ud800 fliegen", "tags": ["a", None, 1.5]}}
-    retriever = HybridRetriever(passages, encode, encode_query=lambda texts: encode(texts)[:, ::-1], depth=7)
+    mirrored = {"encode_query": lambda texts: encode(texts)[:, ::-1], "depth": np.int64(7)}
+    retriever = HybridRetriever(passages, encode, **mirrored)
     retriever.save(path)
     content = path.read_bytes()
     again = HybridRetriever.load(path, encode, encode_query=lambda texts: encode(texts)[:, ::-1])
@@ -334,6 +360,26 @@ ROWS = encode([*TEXTS.values()])
         (lambda: RETRIEVER.search("cat", where={"sauce": "s1"}), "'sauce'"),
         (lambda: RETRIEVER.search("cat", where=["source"]), "where|['source']"),
         (lambda: RETRIEVER.search("cat", where={"id": 1.5}), "where|float 1.5"),
+        (lambda: RETRIEVER.search("cat", where={"group": {"$gt": 3}}), "'group'|operators|lambda fields"),
+        (lambda: RETRIEVER.search("cat", max_per_group=1, group="sorce"), "max_per_group|'sorce'|did you mean source?"),
+        (lambda: make(["cat"]).search("cat", max_per_group=1), "max_per_group|'group'"),
+        (lambda: RETRIEVER.search("cat", near_duplicates=True), "threshold|True"),
+        (lambda: make(language=None), "language|None"),
+        (lambda: make(None), "passages|None"),
+        (lambda: make({"a": {"id": "b", "text": "cat"}}), "passage 'a'|id 'b'"),
+        (lambda: make({"\ud800": "cat"}), "docid|surrogate"),
+        *[
+            (lambda fields=fields: make([{"text": "a", **fields}]).save("no"), f"passage 0|{part}")
+            for fields, part in (
+                ({1: 2}, "1"),
+                ({None: 2}, "None"),
+                ({"t": (1, 2)}, "'t'"),
+                ({1: 1, "1": 2}, "1"),
+                ({"n": np.int64(3)}, "int64"),
+                ({"a": {"b": {True: 1}}}, "'a'"),
+                ({"x": float("nan")}, "range"),
+            )
+        ],
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
         (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
         (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),

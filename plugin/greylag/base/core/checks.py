@@ -29,21 +29,21 @@ def naming(place: str | Path) -> Iterator[None]:
 def check_positive(**values: float) -> None:
     """Raise `ParameterError` unless all values are above 0, and products of them are finite."""
     for name, value in values.items():
-        if not (isinstance(value, Real) and 0 < value <= MAX_VALUE):
+        if not (_is_number(value) and 0 < value <= MAX_VALUE):
             raise ParameterError(f"{name} must be a number above 0 and at most {MAX_VALUE:g}, not {value}")
 
 
 def check_non_negative(**values: float) -> None:
     """Raise `ParameterError` unless all values are finite and at least 0."""
     for name, value in values.items():
-        if not (isinstance(value, Real) and 0 <= value < math.inf):
+        if not (_is_number(value) and 0 <= value < math.inf):
             raise ParameterError(f"{name} must be a finite number of at least 0, not {value}")
 
 
 def check_fractions(**values: float) -> None:
     """Raise `ParameterError` unless all values are in [0, 1]."""
     for name, value in values.items():
-        if not (isinstance(value, Real) and 0 <= value <= 1):
+        if not (_is_number(value) and 0 <= value <= 1):
             raise ParameterError(f"{name} must be in [0, 1], not {value}")
 
 
@@ -52,6 +52,11 @@ def check_counts(**values: int) -> None:
     for name, value in values.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             raise ParameterError(f"{name} must be an integer of at least 1, not {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a real number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:

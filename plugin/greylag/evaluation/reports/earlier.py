@@ -172,6 +172,6 @@ def read_earlier(path: str | Path) -> Earlier:
         where = f" ({'.'.join(map(str, first['loc']))}: {first['msg']})" if first else ""
         reason = f"is neither a run nor what greylag evaluate --format json prints{where}"
         raise FormatError(path, None, " ".join(reason.split())) from None
-    if not content["runs"]:
-        raise FormatError(path, None, "has no runs: write it again")
+    if not content["runs"] or not all(run["per_query"] for run in content["runs"].values()):
+        raise FormatError(path, None, "has no runs, or one without topics: write it again")
     return Earlier(Path(path), content)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.greylag.passages.adapters.samples import PASSAGES, SCORED, nodes, positions
 
+from greylag.base import ParameterError
 from greylag.passages import llama_index_postprocessor, rerank
 
 schema = pytest.importorskip("llama_index.core.schema", reason="needs llama-index-core")
@@ -28,6 +29,8 @@ def test_groups_are_in_the_metadata():
         scored.node.metadata["file_name"] = file
     method = "mmr(relevance_weight=1)>>group-limit(max_per_group=2)"
     assert processed(given, method=method, group="file_name") == [0, 1, 3, 4, 2]
+    with pytest.raises(ParameterError, match="'flie_name'"):
+        processed(given, method=method, group="flie_name")
 
 
 def test_the_retrievers_score_is_kept_where_no_model_reads_it():

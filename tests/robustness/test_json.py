@@ -1,0 +1,117 @@
+"""Our own JSON with another value at any place: it is read as what it says, or refused in one line."""
+
+import copy
+import json
+import random
+
+import numpy as np
+import pytest
+
+from greylag.base import GreylagError
+from greylag.diversity import DiversityModel
+from greylag.evaluation import compare, read_evaluation
+from greylag.features import parse_features
+from greylag.passages import HybridRetriever
+from greylag.passages import retriever as retriever_file
+from greylag.rankers import RankingModel
+from tests.contracts.test_formats import DIVERSITY, FUSION
+from tests.greylag.recipes.test_lambdamart import random_trees
+
+VALUES = (
+    None, True, 0, -1, 1.5, 1e308, float("nan"), float("inf"), 10**400, "", "x", "\ud800", [], [[1]], {}, {"x": []}
+)  # fmt: skip
+SAMPLE = 1000
+
+
+def encode(texts):
+    return np.array([[text.count(letter) + 1 for letter in "abc"] for text in texts])
+
+
+def changed(value, place=()):
+    """Yield the JSON with each node replaced by other values, and without it, each with its place."""
+    nodes = [(place, key) for key in (value if isinstance(value, dict) else range(len(value)))]
+    for _, key in nodes:
+        for other in VALUES:
+            yield (
+                (*place, key),
+                {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]],
+            )
+        if isinstance(value, dict):
+            yield (*place, key), {name: part for name, part in value.items() if name != key}
+        else:
+            yield (*place, key), value[:key] + value[key + 1 :]
+        if isinstance(value[key], dict | list):
+            for where, part in changed(value[key], (*place, key)):
+                other = copy.copy(value)
+                other[key] = part
+                yield where, other
+
+
+def write_model(path, content):
+    path.write_text(json.dumps(content))
+
+
+def write_retriever(path, content):
+    """A file whose digest is right."""
+    arrays = {
+        "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
+        "vectors": np.float32(encode(["a cat", "b dog"])),
+        "query": np.float32(encode([retriever_file._PROBE])),
+    }
+    with path.open("wb") as file:
+        np.savez(file, digest=retriever_file._digest(arrays), **arrays)
+
+
+def linear():
+    return RankingModel(parse_features("FI/term/LM,reciprocal-rank"), (1.0, 0.5))
+
+
+def trees():
+    return RankingModel((random_trees(1, 2),), (2.0,))
+
+
+def evaluation(folder):
+    run, other = ({"1": {"a": 2.0, "b": 1.0}, "2": {"a": 1.0, "c": 0.5}}, {"1": {"b": 2.0}, "2": {"c": 2.0, "a": 1.0}})
+    qrels = {"1": {"a": 1}, "2": {"a": 2, "c": 0}}
+    return compare({"x": run, "y": other}, qrels, ["AP", "nDCG@10"], baseline="y").format("json")
+
+
+FILES = {
+    "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
+    "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
+    "diversity model": (lambda folder: saved(DIVERSITY, folder), write_model, DiversityModel.load),
+    "fusion": (lambda folder: saved(FUSION, folder), write_model, RankingModel.load),
+    "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),
+    "retriever": (
+        lambda folder: {
+            "language": "en",
+            "depth": 5,
+            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, "b dog"],
+        },
+        write_retriever,
+        lambda path: HybridRetriever.load(path, encode),
+    ),
+}
+
+
+def saved(model, folder):
+    model.save(folder / "model.json")
+    return json.loads((folder / "model.json").read_text())
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_value_at_any_place(name, tmp_path):
+    make, write, read = FILES[name]
+    content = make(tmp_path)
+    others = [*changed(content), *(((), value) for value in VALUES)]
+    for place, other in random.Random(0).sample(others, min(SAMPLE, len(others))):
+        write(tmp_path / "file", other)
+        try:
+            read(tmp_path / "file")
+        except GreylagError as error:
+            message = str(error)
+        except Exception as error:
+            raise AssertionError(f"{place}: {other!r:.300}") from error
+        else:
+            continue
+        assert "\n" not in message, place
