@@ -93,12 +93,12 @@ from .scoring.measures import EXPONENTIAL as EXPONENTIAL
 from .scoring.measures import exponential_gains as exponential_gains
 from .scoring.measures import parse_measures as parse_measures
 from .scoring.measures import spelling as spelling
+from .scoring.scores import DIFFERENCE_DECIMALS as DIFFERENCE_DECIMALS
 from .scoring.scores import highest_grades as highest_grades
 from .scoring.scores import score_documents as score_documents
 from .scoring.scores import score_subtopics as score_subtopics
 from .scoring.selection_bias import Rule as Rule
 from .scoring.selection_bias import first_best as first_best
-from .scoring.significance import DIFFERENCE_DECIMALS as DIFFERENCE_DECIMALS
 from .scoring.significance import Correction as Correction
 from .scoring.significance import Test as Test
 from .scoring.significance import compare_collections as compare_collections

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag.base import FloatArray, IntArray, Marked, ParameterError, Printed, Row, Table, each, parallel_map
-from greylag.evaluation import BestOfMany, Comparison, Scores, best_of_many, parse_measure, without
+from greylag.evaluation import (
+    DIFFERENCE_DECIMALS,
+    BestOfMany,
+    Comparison,
+    Scores,
+    best_of_many,
+    parse_measure,
+    without,
+)
 from greylag.learning import (
     MAX_SEARCHED_QUERIES,
     GreedySelection,
@@ -258,7 +266,7 @@ def choose(
     scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
     # Means that are equal but for rounding: the first wins, here and below.
-    baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), 12))
+    baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), DIFFERENCE_DECIMALS))
     best = best_of_many(scores, str(baseline), rule=held_out_scores.rule)
     return Choice(objective, qids, values, left_out, held_out_scores.choose(every), baseline, best)
 

@@ -148,7 +148,7 @@ def learn_fusion(
     systems: dict[str, Fusion] = {name: itemgetter(number) for number, name in enumerate(named)}
     systems, joined = {**systems, **FUSIONS, LEARNED: held_out}, JoinedRuns(tuple(named.values()))
     unsorted = _scores(systems, joined, judged, parse_measure(str(recipe.measure))).items()
-    scores = dict(sorted(unsorted, key=lambda system: -float(system[1].means[0])))
+    scores = dict(sorted(unsorted, key=lambda system: -float(system[1].rounded_means[0])))
     noted = {"folds": len(parts), **scores[LEARNED].by_measure}
     return LearnedFusion(fitted.noted({"held_out": noted}), held_out if folds else None, scores)
 

@@ -119,7 +119,7 @@ class TrainingResult(Generic[M]):
         if not isinstance(self.model, RankingModel):
             return FIRST
         others = [name for name in self.scores if name not in (HELD_OUT, UNJUDGED)]
-        return max(others, key=lambda name: float(self.scores[name].means[0]))
+        return max(others, key=lambda name: float(self.scores[name].rounded_means[0]))
 
     @property
     def significance(self) -> Significance:

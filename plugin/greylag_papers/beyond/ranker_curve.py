@@ -306,7 +306,7 @@ def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[
     """For each number of topics, all systems less the baseline; `BEST` is the best one but the automatic choice."""
     tests = {}
     for size, by_system in scores.items():
-        best = max((name for name in by_system if name != AUTOMATIC), key=lambda name: by_system[name].means[0])
+        best = max((name for name in by_system if name != AUTOMATIC), key=lambda name: by_system[name].rounded_means[0])
         other = best if baseline == BEST else baseline
         named = {name if name == other else f"{name}, {size} topics": values for name, values in by_system.items()}
         tests[size] = compare_scores(named, other)

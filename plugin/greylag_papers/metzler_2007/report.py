@@ -205,7 +205,7 @@ def sections(findings: Findings) -> list[Section]:
 
 def verdict(findings: Findings) -> str:
     """Return the selected features against the hand-picked model of the highest score, in a sentence."""
-    best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].means[0]))
+    best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].rounded_means[0]))
     return next(comparison.verdict for comparison in best.comparisons if comparison.run == SELECTED)
 
 

@@ -11,8 +11,8 @@ from greylag.evaluation.reports.parts import Tested, runs_and_measures
 from greylag.evaluation.reports.report import Section
 from greylag.evaluation.reports.scores import query_table, ranked
 from greylag.evaluation.reports.verdict import Compared, first_comparisons, verdict
-from greylag.evaluation.scoring.scores import Scores
-from greylag.evaluation.scoring.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
+from greylag.evaluation.scoring.significance import MOST_SENTENCES, Comparison
 
 _INTERVALS = "with 95 % intervals that are not corrected; coloured if shown to be better or worse"
 

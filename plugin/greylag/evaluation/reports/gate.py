@@ -13,10 +13,9 @@ from greylag.base import FloatArray, Marked, ParameterError, Table, as_text
 from greylag.evaluation.scoring.margins import check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.scoring.scores import Scores
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
 from greylag.evaluation.scoring.significance import (
     CORRECTION_NAMES,
-    DIFFERENCE_DECIMALS,
     TEST_NAMES,
     Comparison,
     Significance,

@@ -129,7 +129,7 @@ def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
     """Return the ranks of runs by the first measure, best first; equal means share a rank."""
     measure = next(iter(scores.values())).measures[0]
     sign = 1 if measure.family.lower_is_better else -1
-    values = {name: sign * float(run.means[0]) for name, run in scores.items()}
+    values = {name: sign * float(run.rounded_means[0]) for name, run in scores.items()}
     return {name: 1 + sum(other < values[name] for other in values.values()) for name in sorted(values, key=values.get)}  # type: ignore[arg-type]
 
 

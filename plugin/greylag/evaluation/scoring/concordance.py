@@ -74,7 +74,7 @@ def _means(scores: Mapping[str, Scores], qids: set[str] | None = None) -> dict[s
     """Return the means of runs by measure, the better the higher, shape (runs,); of some queries if they are given."""
     first = next(iter(scores.values()))
     rows = [row for row, qid in enumerate(first.qids) if qids is None or qid in qids]
-    columns = np.array([replace(run, values=run.values[rows]).means for run in scores.values()]).T
+    columns = np.array([replace(run, values=run.values[rows]).rounded_means for run in scores.values()]).T
     better = [-means if m.family.lower_is_better else means for m, means in zip(first.measures, columns, strict=True)]
     return dict(zip(map(str, first.measures), better, strict=True))
 

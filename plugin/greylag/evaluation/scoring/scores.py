@@ -47,6 +47,7 @@ from greylag.evaluation.scoring.measures import (
 from greylag.evaluation.scoring.subtopics import relevant_documents, subtopic_grades
 from greylag.evaluation.trec.qrels import GRADE_LIMIT, Nuggets, Qrels, SubtopicQrels
 
+DIFFERENCE_DECIMALS = 12  # of scores and means that are compared; the others are errors of rounding
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
 TOP = 10  # documents of each ranking that a run read in parts keeps
@@ -96,6 +97,11 @@ class Scores(Printed):
         """The queries for which the run has documents, as booleans of shape (queries,)."""
         without = {*self.missing, *self.empty}
         return np.array([qid not in without for qid in self.qids], np.bool_)
+
+    @property
+    def rounded_means(self) -> FloatArray:
+        """`means` by which runs are ranked, correlated and chosen: those that are equal on paper are equal."""
+        return np.round(self.means, DIFFERENCE_DECIMALS)
 
     @property
     def means(self) -> FloatArray:

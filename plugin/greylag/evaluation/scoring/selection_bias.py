@@ -14,10 +14,9 @@ import numpy as np
 
 from greylag.base import FloatArray, IntArray, ParameterError
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL, critical_t
-from greylag.evaluation.scoring.scores import Scores
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
 from greylag.evaluation.scoring.sign_flips import are_equal
 from greylag.evaluation.scoring.significance import (
-    DIFFERENCE_DECIMALS,
     Comparison,
     Significance,
     check_comparable,

@@ -30,7 +30,7 @@ from greylag.base import (
 from greylag.evaluation.scoring.margins import check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
-from greylag.evaluation.scoring.scores import Scores
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
 from greylag.evaluation.scoring.sign_flips import MOST_FLIPPED, Alternative, are_equal, sign_flip_p
 from greylag.evaluation.scoring.tukey import residual_variance, tukey_critical, tukey_p
 
@@ -40,7 +40,7 @@ Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
 MIN_TOPICS_OF_T = 20
 """Below this number of topics, the exact p stands beside that of a t-test, which misses its level there."""
 RESAMPLES = 2**16
-DIFFERENCE_DECIMALS = 12
+SMALLEST_SHOWN = 5e-5  # of differences, with four decimals
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 CORRECTION_NAMES = {
@@ -138,12 +138,13 @@ class Comparison:
         if self.effect_size is None and not self.difference:
             return f"{self.run} has the same {self.measure} as {self.baseline} on every query."
         relation = FINDINGS[self.significant * self.direction]
-        side = "higher" if self.difference > 0 else "lower"
+        size = f"{abs(self.difference):.4f}" if abs(self.difference) >= SMALLEST_SHOWN else "less than 0.0001"
+        gap = f"{size} {'higher' if self.difference > 0 else 'lower'}" if self.difference else "the same"
         wish = ", where lower is better," if self.measure.family.lower_is_better else ""
         interval = "95 % interval {:+.4f} to {:+.4f}, ".format(*self.interval) if self.interval else ""
         finding = (
             f"{self.run} is {relation} {self.baseline}: its mean {self.measure}{wish} of {self.mean:.4f} is "
-            f"{abs(self.difference):.4f} {side} ({interval}corrected p {p_text(self.corrected_p)}), better on "
+            f"{gap} ({interval}corrected p {p_text(self.corrected_p)}), better on "
             f"{self.wins} of {self.wins + self.ties + self.losses} queries and worse on {self.losses}."
         )
         if self.significant or self.detectable is None:
@@ -529,7 +530,7 @@ def _compare(
     differences = np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS)
     improvements = -differences if measure.family.lower_is_better else differences
     statistic, p = paired_test(improvements, design.test, design.alternative, design.seed)
-    difference = float(run.means[column] - other.means[column])
+    difference = round(float(run.means[column] - other.means[column]), DIFFERENCE_DECIMALS) + 0.0  # never -0.0
     # Not by the deviation, which is a rounding error then and would be divided by.
     n, deviation = len(differences), 0.0 if are_equal(differences) else float(differences.std(ddof=1))
     # What is detected is corrected as p is; the interval is of this difference alone.

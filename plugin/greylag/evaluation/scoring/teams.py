@@ -34,7 +34,7 @@ def best_runs(scores: Mapping[str, Scores], teams: Mapping[str, str], others: Se
     """Return the first best run of each team by the first measure, and the `others`, in the order of the scores."""
     best = dict[str, str]()
     sign = -1 if next(iter(scores.values())).measures[0].family.lower_is_better else 1
-    for name in sorted(scores, key=lambda name: -sign * float(scores[name].means[0])):
+    for name in sorted(scores, key=lambda name: -sign * float(scores[name].rounded_means[0])):
         best.setdefault(teams[name], name)
     return [name for name in scores if name in best.values() or name in others]
 

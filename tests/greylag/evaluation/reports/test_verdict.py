@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from greylag.evaluation import Scores, compare_scores
+from greylag.evaluation.reports.scores import ranked
 from greylag.evaluation.reports.verdict import verdict
+from greylag.evaluation.scoring.concordance import compare_measures
 from greylag.evaluation.scoring.measures import parse_measures
 from greylag.evaluation.scoring.significance import FINDINGS
+from greylag.evaluation.scoring.teams import best_runs
 
 
 def scores(rng, names, measures):
@@ -56,6 +60,24 @@ def test_one_comparison_has_its_own_sentences():
     found = scores(np.random.default_rng(1), "ab", ["AP", "P@5"])
     tested = compare_scores(found, "a")
     assert verdict([(found, tested)]) == tested.comparisons[0].verdict
+
+
+def test_means_that_are_equal_on_paper_are_equal():
+    """.1, .1, .4 in another order have another last bit in their mean."""
+    measures, qids = parse_measures(["P@10", "AP"]), ("1", "2", "3")
+    orders = {"x": (0.1, 0.1, 0.4), "y": (0.4, 0.1, 0.1), "z": (0.1, 0.4, 0.1)}
+    tied = {name: Scores(measures, qids, np.array([row, row[::-1]]).T, (), ()) for name, row in orders.items()}
+    assert len({float(mean) for own in tied.values() for mean in own.means}) > 1
+    for names in permutations(tied):
+        own = {name: tied[name] for name in names}
+        assert set(ranked(own).values()) == {1}
+        assert best_runs(own, dict.fromkeys(names, "team"), []) == [names[0]]
+        assert all(c.tau is c.tau_ap is None for c in compare_measures(own))
+        for comparison in compare_scores(own, names[0]).comparisons:
+            assert str(comparison.difference) == "0.0"
+            assert "of 0.2000 is the same (" in comparison.verdict
+    near = tied | {"w": replace(tied["x"], values=tied["x"].values + 1e-5)}
+    assert "is less than 0.0001 higher" in compare_scores(near, "x").comparisons[-2].verdict
 
 
 @pytest.mark.parametrize("measures", [["AP", "P@5"], ["utility", "AP"]])
