@@ -19,8 +19,8 @@ class PM2(AspectStage):
 
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
-    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). Documents of no
-    aspect, and all documents of a query without aspects, follow in the incoming order.
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). Documents that maximise it equally, such
+    as those of no aspect, keep the incoming order; with w = 0 or 1, documents of other aspects may be among them.
 
     Parameters
     ----------

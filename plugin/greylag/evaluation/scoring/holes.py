@@ -30,7 +30,7 @@ from greylag.base import (
 )
 from greylag.evaluation.scoring.agreement import check_rows
 from greylag.evaluation.scoring.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
-from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores, score_documents
+from greylag.evaluation.scoring.scores import Scores, mean_difference, score_documents
 from greylag.evaluation.scoring.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
 
 COLUMNS_NOTE = (
@@ -177,8 +177,7 @@ def compare_with_holes(significance: Significance, holes: Holes) -> Significance
         run, baseline = comparison.run, comparison.baseline
         column = holes.not_relevant[run].measures.index(replace(comparison.measure, judged_only=False))
         views = (holes.not_relevant, holes.relevant, holes.left_out)
-        pairs = ((view[run].means[column], view[baseline].means[column]) for view in views)
-        differences = (round(float(mean - other), DIFFERENCE_DECIMALS) + 0.0 for mean, other in pairs)
+        differences = (mean_difference(view[run].means[column], view[baseline].means[column]) for view in views)
         comparisons.append(replace(comparison, holes=DifferenceWithHoles(*differences)))
     return replace(significance, comparisons=tuple(comparisons))
 

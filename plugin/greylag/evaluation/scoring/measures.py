@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ class Family:
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
     of_judging: bool = False  # whether it is about documents without judgements
     persistence: float | None = None  # the default of the parameter p; None if it has none
-    recall: float = 0.0  # of interpolated precision
+    numbers: tuple[float, ...] = ()  # which trec_eval takes behind the name, such as the recall of iprec_at_recall
     summary: Literal["mean", "sum", "geometric mean"] = "mean"  # over queries
     low: float = 0.0  # the least and the greatest score of a query; see `Measure.range`
     high: float = 1.0
@@ -243,26 +243,39 @@ def _graded_rbp(graded: Graded) -> float:
 
 
 def _interpolated_precision(graded: Graded) -> float:
-    """Find the highest precision at a rank with this recall or more, which trec_eval rounds to whole documents."""
+    """Average the highest precision at a rank with each recall or more, which trec_eval rounds to whole documents."""
     # trec_eval itself reads memory that it has not written if a query has no relevant document.
-    needed = int(graded.measure.family.recall * _relevant(graded) + 0.5)
-    relevant, highest = 0, 0.0
-    for rank, hit in enumerate(graded.hits, 1):
-        relevant += hit
-        if relevant >= needed:
-            highest = max(highest, relevant / rank)
-    return highest
+    levels, found = graded.measure.family.numbers, [*accumulate(graded.hits)]
+    needed = [int(recall * _relevant(graded) + 0.5) for recall in levels]
+    highest = (max((n / rank for rank, n in enumerate(found, 1) if n >= least), default=0.0) for least in needed)
+    return sum(highest) / len(levels)
 
 
 def _at_recall(recall: float) -> Family:
     names = f"IPrec@{recall:g}", f"iprec_at_recall_{recall:.2f}"
-    return Family(*names, from_grades=_interpolated_precision, recall=recall)
+    return Family(*names, from_grades=_interpolated_precision, numbers=(recall,))
 
 
-def _eleven_points(graded: Graded) -> float:
-    """Average interpolated precision over 11 levels of recall."""
-    points = (replace(graded.measure, family=_at_recall(recall)) for recall in RECALL_LEVELS)
-    return sum(_interpolated_precision(graded._replace(measure=point)) for point in points) / len(RECALL_LEVELS)
+def _precision_at_multiple(graded: Graded) -> float:
+    """Compute the precision at a multiple of the number of relevant documents, which trec_eval rounds up from .1."""
+    end = int(graded.measure.family.numbers[0] * _relevant(graded) + 0.9)
+    return sum(graded.hits[:end]) / end if end else 0.0
+
+
+def _utility(graded: Graded) -> float:
+    """Weigh the retrieved relevant, the other retrieved, and the other relevant documents."""
+    hit, miss, lost, _ = graded.measure.family.numbers
+    hits = sum(graded.hits)
+    return hit * hits + miss * (len(graded.ranked) - hits) + lost * (_relevant(graded) - hits)
+
+
+def _ndcg_of_gains(graded: Graded) -> float:
+    """Compute nDCG with the gains that are given for some grades; those of others are the grades."""
+    numbers = graded.measure.family.numbers
+    gains = dict(zip(numbers[::2], numbers[1::2], strict=True))
+    ranked, ideal = ([gains.get(grade, grade) for grade in grades] for grades in (graded.ranked, graded.ideal))
+    best = _dcg(sorted(ideal, reverse=True))
+    return _dcg(ranked) / best if best else 0.0
 
 
 def _normalised_gain(graded: Graded) -> float:
@@ -335,7 +348,7 @@ FAMILIES = (
     Family("set_relative_P", "set_relative_P"),
     Family("relative_P", None, "relative_P_{}"),
     *map(_at_recall, RECALL_LEVELS),
-    Family("11pt_avg", "11pt_avg", from_grades=_eleven_points),
+    Family("11pt_avg", "11pt_avg", from_grades=_interpolated_precision, numbers=RECALL_LEVELS),
     *(Family(f"Rprec_mult@{multiple:g}", f"Rprec_mult_{multiple:.2f}") for multiple in MULTIPLES),
     Family("gm_map", "gm_map", summary="geometric mean"),
     Family("gm_bpref", "gm_bpref", summary="geometric mean"),
@@ -425,10 +438,13 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         return _from_ir_measures(measure, rel)
     name, (text, parameters) = measure, _split_parameters(measure.strip())
     # Names such as iprec_at_recall_0.10 end like a cut-off.
-    cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"(?:(?i:_at_)|[@._])([0-9]+)$", text)
+    numbered = None if _normalise(text) in _FAMILIES_BY_NAME else _with_numbers(text)
+    cut = (
+        None if numbered or _normalise(text) in _FAMILIES_BY_NAME else re.search(r"(?:(?i:_at_)|[@._])([0-9]+)$", text)
+    )
     base = _normalise(text[: cut.start()] if cut else text)
     base = _normalise(EXPONENTIAL) if "exp" in parameters.get("dcg", "") else base
-    family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
+    family = numbered or (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
     if family is None:
         known = base in _CUTOFF_FAMILIES_BY_NAME or base in _FAMILIES_BY_NAME
         foreign = None if known else named_in_ir_measures(measure.strip())
@@ -441,6 +457,32 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         )
     values = {name: PARAMETERS[name].read(value) for name, value in parameters.items() if name != "dcg"}
     return Measure(family, int(cut[1]) if cut else None, **{"rel": 1 if family.by_grade else rel} | values)
+
+
+def _with_numbers(text: str) -> Family | None:
+    """Return a measure that trec_eval takes with other numbers than its own, such as ``iprec_at_recall_0.25``."""
+    number = r"-?[0-9]{0,9}\.?[0-9]{1,9}"
+    plain, graded = f"{number}(?:,{number})*", f"[1-9][0-9]{{0,8}}={number}(?:,[1-9][0-9]{{0,8}}={number})*"
+    names = "iprec(?:_at_recall)?|rprec_mult|11pt_avg|utility"
+    match = re.fullmatch(f"({names})[_.@]({plain})|(ndcg)[_.@]({graded})", text.lower())
+    if match is None:
+        return None
+    name, given = match[1] or match[3], match[2] or match[4]
+    numbers = tuple(map(float, re.split("[,=]", given)))
+    spelt, least, most = f"{name}_{given}", min(numbers), max(numbers)
+    if name == "utility" and len(numbers) == 4:
+        if numbers[3]:
+            raise ParameterError(f"measure {text!r}: the last number needs the size of the collection: give 0")
+        return Family(spelt, spelt, from_grades=_utility, numbers=numbers, low=-math.inf, high=math.inf)
+    if name == "ndcg" and least >= 0:
+        return Family(spelt, spelt, from_grades=_ndcg_of_gains, numbers=numbers, by_grade=True)
+    if name == "11pt_avg" and least >= 0 and most <= 1:
+        return Family(spelt, spelt, from_grades=_interpolated_precision, numbers=numbers)
+    if name == "rprec_mult" and len(numbers) == 1 and least > 0:
+        both = f"Rprec_mult@{least:g}", f"Rprec_mult_{least:.2f}"
+        known = _FAMILIES_BY_NAME.get(_normalise(both[0]))
+        return known or Family(*both, from_grades=_precision_at_multiple, numbers=numbers)
+    return _at_recall(least) if name.startswith("iprec") and len(numbers) == 1 and least >= 0 and most <= 1 else None
 
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
@@ -458,21 +500,16 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
 
 
 def parse_measures(measures: Iterable[Measure | str | Any] | str | Measure) -> tuple[Measure, ...]:
-    """Parse names among `measures`, or the only name, once each; ``iprec_at_recall`` is all eleven levels."""
+    """Parse names among `measures`, or the only name, once each; `SEVERAL` names stand for several measures."""
     # A string is a sequence of letters, each of which would be refused as a measure.
     if isinstance(measures, str | Measure):
         measures = [measures]
     check_sequences(measures=measures)
-    parsed = dict.fromkeys(one for measure in measures for one in _levels(measure) or [parse_measure(measure)])
+    several = (SEVERAL.get(_normalise(m.strip()), [m]) if isinstance(m, str) else [m] for m in measures)
+    parsed = dict.fromkeys(map(parse_measure, chain.from_iterable(several)))
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")
     return tuple(parsed)
-
-
-def _levels(measure: Measure | str | Any) -> list[Measure]:
-    """Return the measures that trec_eval prints for a name that stands for several levels of recall."""
-    several = isinstance(measure, str) and _normalise(measure.strip()) in ("iprec", "iprec_at_recall")
-    return [Measure(_at_recall(recall)) for recall in RECALL_LEVELS] if several else []
 
 
 def named_in_ir_measures(name: str) -> Any:
@@ -539,7 +576,7 @@ def _explain_unknown(name: str, base: str) -> str:
     similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES
     names = ", ".join(family.name + ("" if family.whole else "@k") for family in families)
-    if base == "all_trec" or len(re.split(r"[\s,]+", re.sub(r"\([^)]*\)", "", name.strip()))) > 1:
+    if len(re.split(r"[\s,]+", re.sub(r"\([^)]*\)", "", name.strip()))) > 1:
         remedy = "give each measure by itself, as in -m AP -m nDCG@10"
     else:
         remedy = f"did you mean {names}?" if similar else f"choose from {names}"
@@ -561,3 +598,20 @@ _CUTOFF_FAMILIES_BY_NAME |= {
     name: _CUTOFF_FAMILIES_BY_NAME[_normalise(ours)] for name, ours in RANX_NAMES_WITH_CUTOFF.items()
 }
 _CUTOFF_FAMILIES_BY_NAME["i_rec"] = _CUTOFF_FAMILIES_BY_NAME["s_recall"]  # as NTCIR calls it
+
+_CUTOFFS = 5, 10, 15, 20, 30, 100, 200, 500, 1000
+_LEVELS = [f"iprec_at_recall_{recall:.2f}" for recall in RECALL_LEVELS]
+_OFFICIAL = [
+    *("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank"), *_LEVELS,
+    *(f"P_{cutoff}" for cutoff in _CUTOFFS),
+]  # fmt: skip
+_ALL = [
+    *_OFFICIAL, *(f"recall_{cutoff}" for cutoff in _CUTOFFS), "infAP", "gm_bpref",
+    *(f"Rprec_mult_{multiple:.2f}" for multiple in MULTIPLES),
+    *("utility", "11pt_avg", "binG", "G", "ndcg", "ndcg_rel", "Rndcg"),
+    *(f"{name}_{cutoff}" for name in ("ndcg_cut", "map_cut", "relative_P") for cutoff in _CUTOFFS),
+    *("success_1", "success_5", "success_10", "set_P", "set_relative_P", "set_recall", "set_map", "set_F"),
+    *("num_nonrel_judged_ret", "rbp", "rbp_resid", "unj_5", "unj_10", "unj_20"),
+]  # fmt: skip
+SEVERAL = {"iprec": _LEVELS, "iprec_at_recall": _LEVELS, "official": _OFFICIAL, "all_trec": _ALL}
+"""The measures that trec_eval prints for a name, in its order."""

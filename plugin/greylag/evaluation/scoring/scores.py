@@ -55,6 +55,11 @@ NO_DOCUMENT = "-greylag-no-document-"
 _log = logging.getLogger("greylag")
 
 
+def mean_difference(mean: float, other: float) -> float:
+    """Subtract a mean from another; 0, never -0, if they are equal but for rounding."""
+    return float(mean - other) if round(float(mean - other), DIFFERENCE_DECIMALS) else 0.0
+
+
 @guided
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Printed):

@@ -30,7 +30,7 @@ from greylag.base import (
 from greylag.evaluation.scoring.margins import check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
-from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores, mean_difference
 from greylag.evaluation.scoring.sign_flips import MOST_FLIPPED, Alternative, are_equal, sign_flip_p
 from greylag.evaluation.scoring.tukey import residual_variance, tukey_critical, tukey_p
 
@@ -530,7 +530,7 @@ def _compare(
     differences = np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS)
     improvements = -differences if measure.family.lower_is_better else differences
     statistic, p = paired_test(improvements, design.test, design.alternative, design.seed)
-    difference = round(float(run.means[column] - other.means[column]), DIFFERENCE_DECIMALS) + 0.0  # never -0.0
+    difference = mean_difference(run.means[column], other.means[column])
     # Not by the deviation, which is a rounding error then and would be divided by.
     n, deviation = len(differences), 0.0 if are_equal(differences) else float(differences.std(ddof=1))
     # What is detected is corrected as p is; the interval is of this difference alone.

@@ -192,7 +192,8 @@ def test_verdicts(measure, sign):
         assert c.significant == (c.run in ("up", "down"))
         assert c.significant == (f"(80 %) reveal a difference of {c.detectable:.4f}" not in c.verdict)
         assert ("higher" in c.verdict) == (c.difference > 0)
-        assert f"of {c.mean:.4f} is {abs(c.difference):.4f}" in c.verdict
+        gap = f"{abs(c.difference):.4f}" if c.difference else "the same"
+        assert f"of {c.mean:.4f} is {gap} " in c.verdict
         assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in c.verdict
         assert ("lower is better" in c.verdict) == (sign < 0)
         assert [*map(float, re.findall(r"[+-]0\.\d{4}", c.verdict))] == [*np.round(c.interval, 4)]

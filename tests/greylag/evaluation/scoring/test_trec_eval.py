@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from greylag.base import Ranking, Run
+from greylag.base import ParameterError, Ranking, Run
 from greylag.evaluation import evaluate, read_qrels, read_run
+from greylag.evaluation.scoring.measures import (
+    MULTIPLES,
+    RECALL_LEVELS,
+    Family,
+    Measure,
+    _precision_at_multiple,
+    parse_measure,
+    parse_measures,
+)
 from greylag.evaluation.trec.runs import open_run
 from tests.greylag.evaluation.scoring import samples
 
@@ -59,14 +68,56 @@ def test_figures_of_trec_eval_10_on_a_small_case():
         "utility": 2 - 3,
         "relative_P_10": 2 / 3,
         "Rprec_mult_0.40": 1 / 2,  # of 1.2, 2: version 10 truncates here
+        "iprec_at_recall_0.25": 1 / 2,  # of .75, 1
+        "IPrec@0.99": 0,
+        "11pt_avg_.25,.5,.75,1": 3 / 2 / 4,
+        "Rprec_mult_0.35": 0,  # of 1.05, 1
+        "Rprec_mult_5.00": 2 / 15,
+        "utility_2,-1,0,0": 2 * 2 - 3,
+        "utility_1.5,0,-.5,0": 3 - 0.5,
+        "ndcg_1=3,2=9,4=4.5": (3 / np.log2(3) + 9 / np.log2(5)) / (9 + 3 / np.log2(3) + 3 / np.log2(4)),
+        "ndcg_2=0.5": (1 / np.log2(3) + 0.5 / np.log2(5)) / (1 + 1 / np.log2(3) + 0.5 / np.log2(4)),
         "G": (1 / np.log2(2 + 3 - 1) + 2 / np.log2(2 + 5 - 3)) / 4,
     }
     scores = evaluate(run, judged, [*by_hand])
     np.testing.assert_allclose(scores.values[0], [*by_hand.values()], rtol=1e-12)
+    assert [parse_measure(str(measure)) for measure in scores.measures] == [*scores.measures]
     below = evaluate(run, {"q": {**judged["q"], "m": -1}}, ["num_nonrel_judged_ret"])
     assert below.values.tolist() == [[1]]  # a grade below 0 is no judgement, as in trec_eval
     everything = {"q": {**judged["q"], "x": 0}}
     assert evaluate(run, everything, ["rbp_resid", "unj_5"]).values.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_of_trec_evals_own_are_its_figures(seed):
+    run, qrels = samples.random_case(np.random.default_rng(seed), relevant=(0.1, 0.4, 0.9)[seed % 3])
+    own = [f"Rprec_mult_{multiple:.2f}" for multiple in MULTIPLES]
+    names = [*own, "utility", *(f"iprec_at_recall_{recall:.2f}" for recall in RECALL_LEVELS)]
+    family = {
+        name: Family(f"x{name}", None, from_grades=_precision_at_multiple, numbers=(float(name[-4:]),)) for name in own
+    }
+    ours = [*(Measure(family[name]) for name in own), "utility_1,-1,0,0", *names[-11:]]
+    np.testing.assert_allclose(evaluate(run, qrels, ours).values, evaluate(run, qrels, names).values, atol=1e-12)
+
+
+def test_names_that_stand_for_several(data):
+    for name, output in (("all_trec", "out.test.aq"), ("official", "out.comment.test")):
+        expected = [n for n, qid in printed(data("trec_eval10") / output) if qid == "all" and n != "runid"]
+        assert [measure.trec_name for measure in parse_measures(name)] == expected
+    assert parse_measures(["iprec", "AP"]) == parse_measures(["iprec_at_recall", "map"])
+    for name in (
+        "utility_1,2,3",
+        "utility_a",
+        "11pt_avg_2",
+        "iprec_at_recall_1.5",
+        "Rprec_mult_0",
+        "ndcg_1.5=2",
+        "ndcg_1=x",
+    ):
+        with pytest.raises(ParameterError, match="measure"):
+            parse_measure(name)
+    with pytest.raises(ParameterError, match="size of the collection"):
+        parse_measure("utility_1,-1,-1,1")
 
 
 @pytest.mark.parametrize("seed", range(10))
