@@ -34,6 +34,7 @@ Library = Literal["pandas", "polars"]
 # Control characters but tabs and line breaks, and marks and overrides of the writing direction.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
+_FORMULA = "=", "+", "-", "@", "\t", "\r"  # what a cell begins with that spreadsheets compute
 _MARKDOWN = re.compile(r"[\\|*_`<>\[\]]")
 _LATEX = str.maketrans(
     {
@@ -74,10 +75,19 @@ def as_text(table: Table | str) -> str:
 
 
 def as_tsv(table: Table, dialect: Literal["excel-tab", "excel"] = "excel-tab") -> str:
-    """Format a table as TSV, or CSV, below its header; numbers are unrounded and unmarked."""
-    text = io.StringIO()
-    csv.writer(text, dialect, lineterminator="\n").writerows([table.header, *unmarked(table)])
+    """Format a table as TSV, or CSV, below its header; numbers are unrounded and unmarked.
+
+    A text that a spreadsheet would compute, such as a run's name ``=1+1``, has ``'`` before it.
+    """
+    text, rows = io.StringIO(), [table.header, *unmarked(table)]
+    csv.writer(text, dialect, lineterminator="\n").writerows([map(_inert, row) for row in rows])
     return text.getvalue()
+
+
+def _inert(cell: str | float | None) -> str | float | None:
+    """Put an apostrophe before a text that spreadsheets take for a formula, which a number is not."""
+    computed = isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if computed else cell
 
 
 def unmarked(table: Table) -> list[list[str | float | None]]:

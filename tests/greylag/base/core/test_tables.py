@@ -1,6 +1,7 @@
 """What a notebook shows."""
 
 import csv
+import io
 import re
 from html.parser import HTMLParser
 
@@ -137,7 +138,9 @@ def test_cells_survive_markdown_latex_and_tsv(seed):
     read = [[*(pattern.sub(lambda found: undo[found[0]], cell) for cell in row[:3]), row[3]] for row in body]
     assert read == [[*row[:3], f"${row[3].value:+.4f}^{{ab}}$"] for row in rows]
     found = list(csv.reader(as_tsv(table).splitlines(), "excel-tab"))
-    assert found == [[*table.header], *([*row[:3], str(row[3].value)] for row in rows)]
+    cells = [["'" * cell.startswith(("=", "+", "-", "@")) + cell for cell in row[:3]] for row in (table.header, *rows)]
+    values = [*table.header[3:], *(str(row[3].value) for row in rows)]
+    assert found == [[*row, value] for row, value in zip(cells, values, strict=True)]
 
 
 LINEAR = RankingModel(parse_features("prior:a&b<c>"), (1.5,))
@@ -188,3 +191,13 @@ def test_html():
     expected = ["run", "AP", "", '<a href="#x">a&lt;</a>', "0.5000", "ab", "b", "0.2500", "", "c", "", ""]
     assert cells == expected
     assert html_text("a<b\n") == "<pre>a&lt;b\n</pre>"
+
+
+@pytest.mark.parametrize("dialect", ["excel", "excel-tab"])
+def test_no_cell_is_a_formula(dialect):
+    texts = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1"]
+    plain = ["-1", "+0.5", "<0.0001", "a=1", "", "x+y"]
+    table = Table("", ("=run", "value"), [(text, -0.5) for text in texts + plain])
+    written = [*csv.reader(io.StringIO(as_tsv(table, dialect), newline=""), dialect)]
+    rows = [*(["'" + text, "-0.5"] for text in texts), *([text, "-0.5"] for text in plain)]
+    assert written == [["'=run", "value"], *rows]
