@@ -135,6 +135,7 @@ from .runtime.files import check_names as check_names
 from .runtime.files import file_digest as file_digest
 from .runtime.files import file_stamp as file_stamp
 from .runtime.files import file_stamps as file_stamps
+from .runtime.files import fitting as fitting
 from .runtime.files import is_file as is_file
 from .runtime.files import is_name as is_name
 from .runtime.files import open_atomically as open_atomically

@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self, TypeVar, cast
 
 from greylag.base.errors import FormatError, ParameterError
 from greylag.base.runtime.folders import claimed, sweep, sync, why
@@ -40,7 +40,9 @@ NUMERIC_COLUMNS = {"rank", "score", "grade", "value"}
 """The names of columns that have numbers."""
 _HEADS = "qid", "query_id", "query-id", "topic", "topic_id", "id", "run"
 _MARKED_LINE = re.compile("^\ufeff+", re.MULTILINE)
+TOO_LARGE = "does not fit in memory: split it, or give more memory"
 _BLOCK_BYTES = 1 << 20
+T = TypeVar("T")
 _log = logging.getLogger("greylag")
 
 
@@ -63,10 +65,20 @@ class Faults:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, MemoryError):
+            raise FormatError(self.path, None, TOO_LARGE) from None
         for remedy, (line, reason) in self._first.items():
             what = f"{reason}; lenient reading {remedy} ({self._count[remedy]} in total)"
             _log.warning("%s", FormatError(self.path, line, what))
+
+
+def fitting(path: str | Path, items: Iterator[T]) -> Iterator[T]:
+    """Yield what is read of a file; `FormatError` where it does not fit in memory."""
+    try:
+        yield from items
+    except MemoryError:
+        raise FormatError(path, None, TOO_LARGE) from None
 
 
 def read_text(path: str | Path, faults: Faults) -> bytes:
@@ -84,6 +96,8 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int | None = None) 
     for part in chain(blocks, [b""]):
         parts.append(part)
         total, blank = total + len(part), blank and (not part or part.isspace())
+        if b"\0" in part and not faults.lenient:
+            _clean(b"".join(parts), faults, before)  # which raises: all of a file of zeros would be one line
         if part and (faults.lenient or total < size or blank or b"\n" not in part):
             continue
         if blank:
@@ -134,10 +148,8 @@ def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
 
 def read_bytes(path: str | Path) -> bytes:
     """Read a file with `read_blocks`; raises `FormatError` also if it does not fit in memory."""
-    try:
+    with Faults(path, lenient=None):
         return b"".join(read_blocks(path))
-    except MemoryError:
-        raise FormatError(path, None, "does not fit in memory; split it") from None
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:

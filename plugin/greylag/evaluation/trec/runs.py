@@ -41,6 +41,7 @@ from greylag.base import (
     check_float32,
     check_names,
     file_stamp,
+    fitting,
     guided,
     is_file,
     marked,
@@ -416,20 +417,19 @@ def _read(
     line_by_line: bool = False,
 ) -> tuple[str, Iterator[Ranking]]:
     """Read the tag of the first line, and the rankings; a query's lines may be apart only if `whole`."""
-    blocks = read_text_blocks(path, faults)
+    blocks = fitting(path, read_text_blocks(path, faults))
     head = next(blocks)
     blocks, tag = chain([head], blocks), Path(path).name.split(".")[0] or "run"
     if is_table(head):
         return tag, _known(JsonRun.groups(read_table(blocks, path), faults), topics, notes)
     scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
     others = [form.columns for form in RUN_FORMATS[1:]]
-    rows: Rows = split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scan)
+    rows: Rows = fitting(path, split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scan))
     first = next(iter(rows))
     rows = chain([first], rows)
     form = next((form for form in RUN_FORMATS if len(form.columns.split()) == len(first[1])), TrecRun)
-    return form.tag(first[1], tag), _known(
-        _groups(form.rows(rows, faults, notes), faults, notes, whole=whole), topics, notes
-    )
+    groups = fitting(path, _groups(form.rows(rows, faults, notes), faults, notes, whole=whole))
+    return form.tag(first[1], tag), _known(groups, topics, notes)
 
 
 class TrecRun:

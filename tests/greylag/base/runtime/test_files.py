@@ -16,11 +16,13 @@ from greylag.base.runtime.files import (
     file_stamps,
     open_atomically,
     parse_number,
+    read_bytes,
     read_json_lines,
     split_rows,
     write_text,
 )
 from greylag.evaluation import read_qrels, read_run, read_subtopic_qrels, read_topics
+from greylag.evaluation.trec.runs import open_run
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -267,3 +269,31 @@ def test_a_comment_with_all_columns_is_one_if_its_name_is_that_of_a_line():
     for content in (b"# a word or more\nx 1\n", b"#x 1\nx 1\n"):
         assert rows(content, "qid score", comments=True) == [(2, [b"x", b"1"])]
     refuses(lambda: rows(b"#y 1\nx 1\n", "qid score", comments=True), FormatError, "file:1: 2 columns")
+
+
+@pytest.mark.parametrize(
+    ("read", "parser"),
+    [
+        (open_run, "greylag.evaluation.trec.runs._Lines.add"),
+        (read_run, "greylag.evaluation.trec.runs._Lines.add"),
+        (read_qrels, "greylag.evaluation.trec.qrels._grade"),
+        (read_topics, "greylag.base.runtime.files.read_blocks"),
+        (read_bytes, "greylag.base.runtime.files.read_blocks"),
+    ],
+)
+def test_what_does_not_fit_in_memory_is_named(read, parser, tmp_path, monkeypatch):
+    path = tmp_path / "large"
+    path.write_text("q1 0 d1 1\n" if read is read_qrels else "q1 Q0 d1 1 2.0 tag\n")
+
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(parser, full)
+    refuses(lambda: read(path), FormatError, "large|does not fit in memory", "|")
+
+
+def test_a_file_of_zeros_is_refused_by_its_first_bytes(tmp_path):
+    path = tmp_path / "zeros.run"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    refuses(lambda: read_run(path), FormatError, "zeros.run:1|NUL", "|")
