@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from greylag.base import ModularGain, Ranking, Run, greedy_picks, unit_range
+from greylag.base import ModularGain, ParameterError, Ranking, Run, greedy_picks, unit_range
 from greylag.diversity import (
     PM2,
     Coverage,
@@ -288,3 +288,10 @@ def test_documents_of_little_relevance_are_not_moved_up():
     level = Ranking("q", "", tuple("abc"), np.ones(3))
     assert "".join(Backwards(min_relevance=1.0)(level).docids) == "cba"  # none is less relevant than another
     assert len(Backwards(min_relevance=0.5)(Ranking("q", "", (), np.zeros(0)))) == 0
+
+
+def test_aspects_of_some_queries_are_enough():
+    stage = XQuAD(aspects={"1": {"a": {"d": 1.0}}}, scale="none")
+    stage.check_topics(["1", "2"])
+    with pytest.raises(ParameterError, match="aspects: no query in common"):
+        stage.check_topics(["2", "3"])

@@ -88,6 +88,13 @@ def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades():
     assert prepared.tune(QIDS[1:]) == replace(prepared, objective=replace(err, max_grade=4)).tune(QIDS[1:])
 
 
+def test_the_written_form_is_of_indexes_with_words():
+    tuned = CANDIDATES.tune(QIDS)
+    without = replace(CANDIDATES, index=replace(INDEX, read_words=lambda: None))
+    names = [[str(feature) for feature in own.groups(tuned)["written form"]] for own in (CANDIDATES, without)]
+    assert names == [["written:words", "written:characters"], []]
+
+
 def test_the_features_are_those_of_an_extractor():
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
