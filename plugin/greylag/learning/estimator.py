@@ -23,8 +23,9 @@ class RankEstimator(BaseEstimator):  # type: ignore[misc]
     """Fits a learner to arrays, as scikit-learn's estimators: for `clone`, `GridSearchCV` and pipelines.
 
     Queries are given by `qid`, one for each row, by `group`, the sizes of runs of rows, or by a column ``qid`` of a
-    data frame X, which every splitter of scikit-learn keeps. With arrays, `GridSearchCV` passes `qid` to `fit` and
-    `score` under ``sklearn.set_config(enable_metadata_routing=True)``.
+    data frame X, which every splitter of scikit-learn keeps. With arrays, `GridSearchCV` passes `qid` under
+    ``sklearn.set_config(enable_metadata_routing=True)`` to an estimator that asks for it:
+    ``.set_fit_request(qid=True).set_score_request(qid=True)``.
 
     Parameters
     ----------
