@@ -140,6 +140,32 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: First().run({"1": "a"}, n_jobs=0), "n_jobs is 0"),
         (lambda: ANY.evaluate([RUN], QRELS, ["AP"]), "list|{qid: {docid: score}}"),
         (lambda: ANY.evaluate([("d1", 1.0)], QRELS, ["AP"]), "a list is no run"),
+        *[
+            (lambda score=score: ANY.fuse_runs([SCORES, {"1": {"d": score}}]), f"run 2: query 1|'d'|{part}")
+            for score, part in (
+                ("0.5", "str '0.5'"),
+                (True, "bool True"),
+                (np.bool_(1), "bool"),
+                (None, "None"),
+                (1j, "complex"),
+                (10**400, "range of floats"),
+            )
+        ],
+        (lambda: ANY.fuse_runs({"x": [("a", 1.0), ("b", None)], "y": [("a", 1.0)]}), "run x|tuple ('b', None)"),
+        (lambda: ANY.fuse_runs([SCORES, None]), "run 2|None"),
+        *[
+            (lambda text=text: parse_features(text), f"{text!r} is not of the form {form}")
+            for text, form in (
+                ("written", "written:UNIT"),
+                ("prior", "prior:FILE"),
+                ("run", "run:FILE"),
+                ("score:2", "score"),
+                ("latent:3", "latent"),
+                ("stage", "stage:NAME"),
+                ("column", "column:NAME"),
+                ("python", "python:NAME"),
+            )
+        ],
         (lambda: ANY.evaluate("a.run", QRELS, ["AP"]), "a str is no run|read_run"),
         (lambda: ANY.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]), "query 1|rank 2"),
         (lambda: ANY.evaluate(RUN, [SCORED], ["AP"]), "list|qrels_from_ir_datasets"),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from greylag.base.core.checks import check_ids, check_sequences, naming
 from greylag.base.core.guidance import guided
 from greylag.base.core.hints import shown
-from greylag.base.core.labels import Series, by_label, has_labels
+from greylag.base.core.labels import Series, by_label, check_number, has_labels
 from greylag.base.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.base.core.ties import Ties, check_float32, trec_order
 from greylag.base.errors import ParameterError
@@ -245,7 +245,10 @@ def is_scored(value: Any) -> bool:
 
 def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
     """Rank documents whose scores state no order."""
-    docids, values = [*scores], np.array([*scores.values()], dtype=np.float64)
+    docids, given = [*scores], [*scores.values()]
+    if not all(issubclass(kind, float | np.floating) for kind in {*map(type, given)}):  # one look a kind is fast
+        given = [check_number(score, f"query {qid}: the score of {docid!r}") for docid, score in scores.items()]
+    values = np.array(given, dtype=np.float64)
     if np.isfinite(values).all():  # what is not, a ranking refuses
         with naming(f"query {qid}"):
             check_float32(values)

@@ -40,6 +40,7 @@ from greylag.base import (
     is_scored,
     load_entry,
     marked,
+    naming,
     nearest,
     parameters,
     read_call,
@@ -330,11 +331,16 @@ def fuse_runs(
     if named and isinstance(options.get("weights"), Mapping):
         options["weights"] = _in_order("weights", options["weights"], [*named])
     fusion = parse_fusion(method, **options) if isinstance(method, str) else method
+    names = [*named] if named else range(1, len(runs) + 1)
     if named and (trained := getattr(fusion, "runs", None)):
-        runs = _in_order("runs", named, trained)
+        names, runs = trained, _in_order("runs", named, trained)
     # Plain lists have no qid: they are all of one query.
     lists = all(map(is_scored, runs))
-    joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(cast(RunLike, run)) for run in runs))
+    parsed = list[Run]()
+    for name, run in zip(names, runs, strict=True):
+        with naming(f"run {name}"):
+            parsed.append(Run((as_ranking(run),)) if lists else as_run(cast(RunLike, run)))
+    joined = JoinedRuns(tuple(parsed))
     named_so = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
     return Run(tuple(map(fusion, joined.rankings)), marked(named_so, joined.tag))
 

@@ -41,6 +41,10 @@ def _kind(text: str) -> type[Feature]:
         every = f"the kinds are DEPENDENCE/CLIQUES/WEIGHTING, {', '.join(kinds)}"
         raise ParameterError(f"unknown feature {text!r:.100}: {meant}{every}")
     kind = find_feature(name.removesuffix(":")) if known else FeatureSpec
+    if known and _leading_name(kind.form) != name and "/" not in text:  # without what it needs, or with too much
+        raise ParameterError(
+            f"feature {text!r:.100} is not of the form {re.sub('{(.*?)}', lambda part: part[1].upper(), kind.form)}"
+        )
     return kind if not known or _leading_name(kind.form) == name else FeatureSpec
 
 

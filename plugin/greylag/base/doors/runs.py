@@ -77,10 +77,13 @@ def _made(value: Any, texts: bool, tag: str) -> Run:
         return Run(tuple(value), tag)
     wrong = ""
     if isinstance(value, Mapping):
-        others = ((qid, given) for qid, given in value.items() if not (has_labels(given) or is_scored(given)))
-        if not (other := next(others, ())):
+        unfit = ((qid, given) for qid, given in value.items() if not (has_labels(given) or is_scored(given)))
+        if not (other := next(unfit, ())):
             return Run.from_dict(value, tag=tag)
         wrong = f", since query {other[0]} has {shown(other[1])}"
+    others = [item for item in value if not is_scored([item])] if isinstance(value, list | tuple) else []
+    if others and len(others) < len(value):
+        wrong = f", since it has {shown(others[0])}"
     first = value[0] if isinstance(value, list | tuple) and value else None
     judged = type(value).__name__ == "Qrels" or hasattr(first, "relevance")
     how = "the run comes before the judgements" if judged else remedy(value)

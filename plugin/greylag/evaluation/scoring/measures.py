@@ -389,6 +389,7 @@ _SAME_NAMES = "AP nDCG P R RR Rprec infAP Success SetP SetR SetF SetAP RBP NRBP 
 IR_MEASURES_NAMES = {name: name for name in _SAME_NAMES} | {
     **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "alpha_DCG": "alpha-DCG", "P_IA": "P-IA", "AP_IA": "MAP-IA"},
     **{"ERR_IA": "ERR-IA", "nERR_IA": "nERR-IA", "StRecall": "S-recall"},
+    **{"NumQ": "num_q", "NumRel": "num_rel", "NumRet": "num_ret"},
 }
 """The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
 
@@ -535,6 +536,7 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
         )
     name, cutoff = str(measure), measure.params.get("cutoff")
     ours = IR_MEASURES_NAMES.get(measure.NAME, "")
+    ours = "num_rel_ret" if measure.NAME == "NumRet" and "rel" in measure.params else ours
     graded = measure.NAME == "RBP" and "rel" not in measure.params
     if (ours or measure.NAME == "IPrec") and measure.params.keys() <= TRANSLATED_PARAMETERS and not graded:
         at_recall = measure.NAME == "IPrec" and Measure(_at_recall(measure.params["recall"]), rel=rel)

@@ -181,6 +181,12 @@ def test_measures_of_ir_measures_that_are_greylags():
             == parse_measure(ours)
             == ours
         )
+    run, qrels = {"q": {"a": 1.0, "b": 0.5}, "p": {"c": 1.0}}, {"q": {"a": 1, "z": 2}, "p": {"c": 0}}
+    for name, ours, value in (
+        ("NumQ", "num_q", 2), ("NumRel", "num_rel", 2), ("NumRet", "num_ret", 3), ("NumRet(rel=1)", "num_rel_ret", 1),
+    ):  # fmt: skip
+        assert parse_measure(samples.ir_measures().parse_measure(name)) == parse_measure(name) == parse_measure(ours)
+        assert evaluate(Run.from_dict(run), qrels, [name]).means == [value]
 
 
 @pytest.mark.parametrize(
