@@ -80,6 +80,11 @@ class SavedModel(ABC):
         """Load from the content of the file, as `load` does."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
+        if "learner" in content:
+            raise ModelError(
+                f"{path}: a model of XGBoost's, which is not read: give its scores of a feature file to `greylag fuse "
+                "--scores-of`, or train such trees with `greylag train --model lambdamart`"
+            )
         if content.get("kind") != cls.kind:
             other = f", but {content['kind']!r:.40}" if "kind" in content else ""
             raise ModelError(f"{path}: not a {cls.kind}{other}; train one with `{cls.command}`")
