@@ -21,6 +21,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index import PositionalIndex
 
 LEAF = -1
+ZERO = 1e-35  # LightGBM's kZeroThreshold
 _INTEGERS, _NUMBERS = ("roots", "split", "left", "right", "counts", "decision"), ("threshold", "value", "gains")
 # The bits of LightGBM's decision type; without the last two, NaN counts as 0, which greylag has for what is missing.
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
@@ -176,7 +177,9 @@ class Trees(LearnedFeature):
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Compute the scores, shape (n,), for features of shape (n, f)."""
-        out = np.zeros(len(values))
+        out, largest = np.zeros(len(values)), np.finfo(np.float64).max
+        # As LightGBM reads values: infinite ones are not above an infinite threshold, and tiny ones are 0.
+        values = np.clip(np.where(np.abs(values) <= ZERO, 0.0, values), -largest, largest)
         _add_leaves(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
         return out
 

@@ -40,8 +40,9 @@ def grown(values=X, rounds=15, **options):
         (X, {"objective": "regression", "num_leaves": 40}),
         (X, {"objective": "regression", "min_data_in_leaf": 300}),  # a single leaf
         (X, {"objective": "binary", "boosting": "dart"}),
+        (np.where(X > 1, 1e-34, np.where(X < -1, -1e-34, 0.0)), {}),  # split between tiny values
     ],
-    ids=["ranker", "missing values", "missing tells", "regression", "constant", "dart"],
+    ids=["ranker", "missing values", "missing tells", "regression", "constant", "dart", "tiny"],
 )
 def test_scores_contributions_and_text_are_lightgbms(values, options):
     booster = grown(values, **options)
@@ -49,6 +50,8 @@ def test_scores_contributions_and_text_are_lightgbms(values, options):
     trees = Trees.from_lightgbm(booster.model_to_string())
     raw = booster.predict(X, raw_score=True)
     np.testing.assert_array_equal(trees.scores(X), raw)
+    odd = np.where(RNG.random((400, 6)) < 0.5, X, RNG.choice([np.inf, -np.inf, 1e-35, -1e-36, 1e-34, 1e308], (400, 6)))
+    np.testing.assert_array_equal(trees.scores(odd), booster.predict(odd, raw_score=True))
     np.testing.assert_allclose(trees.contributions(X), booster.predict(X, pred_contrib=True), atol=1e-12)
     written = lightgbm.Booster(model_str=trees.as_lightgbm())
     for rows in (X, GAPS, TOLD, np.full((1, 6), 1e100)):
