@@ -96,10 +96,10 @@ def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) 
 
 def cohen_kappa(first: IntArray, second: IntArray) -> float | None:
     """Return Cohen's kappa by squared distances of grades (Cohen 1968), which of 0 and 1 is the unweighted one."""
-    if not len(first):
-        return None
-    chance = float((first**2).mean() + (second**2).mean() - 2 * first.mean() * second.mean())
-    return 1 - float(((first - second) ** 2).mean()) / chance if chance else None
+    # Of whole numbers, so that agreement by chance is exactly 0.
+    n, differ = len(first), int(((first - second) ** 2).sum())
+    chance = n * int((first**2).sum() + (second**2).sum()) - 2 * int(first.sum()) * int(second.sum())
+    return 1 - n * differ / chance if chance else None
 
 
 def tau_ap(truth: FloatArray, estimate: FloatArray) -> float:

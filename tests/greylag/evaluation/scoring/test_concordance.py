@@ -24,6 +24,8 @@ def test_kappa_is_scikit_learns(seed):
     relevant = (first > 1).astype(int), (second > 1).astype(int)
     assert cohen_kappa(*relevant) == pytest.approx(cohen_kappa_score(*relevant))
     assert cohen_kappa(first, first) == 1
+    by_chance = np.array([(a, b) for a, count in enumerate((1, 2, 4)) for b in (0, 0, 2) for _ in range(count)]).T
+    assert cohen_kappa(*by_chance) == 0
     assert cohen_kappa(first * 0 + 3, second * 0 + 3) is None
 
 
