@@ -98,11 +98,17 @@ def without_comments(text):
     return b"\n".join(line for line in decoded(text).split(b"\n") if not line.startswith(b"#"))
 
 
+def whole(text):
+    """A grade: a whole number, also as 2.0."""
+    need(re.fullmatch(r"[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)", text) and float(text).is_integer())
+    return int(float(text))
+
+
 def qrels_oracle(text):
     text, found = without_comments(text), dict[str, dict[str, int]]()
     for qid, _, docid, grade in rows(text, 4):
-        need(re.fullmatch(r"-?[0-9]+", grade) and docid not in found.setdefault(qid, {}))
-        found[qid][docid] = int(grade)
+        need(docid not in found.setdefault(qid, {}))
+        found[qid][docid] = whole(grade)
     return found
 
 
@@ -115,12 +121,12 @@ def make_subtopic_qrels(rng):
 
 def subtopics_oracle(text):
     text, found = without_comments(text), {}
-    for qid, subtopic, docid, grade in rows(text, 4):
-        need(re.fullmatch(r"-?[0-9]+", grade))
+    for qid, subtopic, docid, spelt in rows(text, 4):
+        grade = whole(spelt)
         judged = found.setdefault(qid, {})
         known = judged.setdefault(subtopic, {})
-        need(docid not in known or (subtopic in ("0", "Q0") and int(grade) <= 0 >= known[docid]))
-        known.setdefault(docid, int(grade))
+        need(docid not in known or (subtopic in ("0", "Q0") and grade <= 0 >= known[docid]))
+        known.setdefault(docid, grade)
     relevant = {name for judged in found.values() for name, grades in judged.items() if max(grades.values()) > 0}
     need(not relevant or {name for judged in found.values() for name in judged} - {"0", "Q0"})
     return {

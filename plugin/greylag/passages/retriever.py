@@ -115,7 +115,11 @@ class HybridRetriever:
         self._passages = _passages(passages)
         self._encode, self._encode_query = encode, encode_query or encode
         self._depth, self._language = int(depth), language
-        self._fields = frozenset(("id", "text")).union(*(fields for _, fields in self._passages.values()))
+        every = [fields for _, fields in self._passages.values()]
+        self._fields = frozenset(("id", "text")).union(*every)
+        # Those that a function could change; the others need no copy for each.
+        nested = (name for fields in every for name, value in fields.items() if isinstance(value, dict | list))
+        self._nested = frozenset(nested)
         docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
@@ -280,21 +284,25 @@ class HybridRetriever:
 
     def _predicate(self, where: Where) -> Callable[[str], bool]:
         """Return the function from an identifier to whether the passage is wanted."""
-
-        def fields(docid: str) -> dict[str, Any]:
-            text, others = self._passages[docid]
-            return {"id": docid, "text": text, **others}
-
         if callable(where):
-            return lambda docid: bool(where(_copied(fields(docid))))
+
+            def holds(docid: str) -> bool:
+                text, others = self._passages[docid]
+                copies = {name: _copied(others[name]) for name in self._nested if name in others}
+                return bool(where({"id": docid, "text": text, **others, **copies}))
+
+            return holds
         for name in where:
             self._check_field(name, "where")
 
         def passes(docid: str) -> bool:
-            own = fields(docid)
-            return all(
-                any(_comparable(value) in values for value in _members(own.get(name))) for name, values in where.items()
-            )
+            text, others = self._passages[docid]
+            for name, values in where.items():
+                value = docid if name == "id" else text if name == "text" else others.get(name)
+                members = (value,) if type(value) is str else map(_comparable, _members(value))
+                if not any(member in values for member in members):
+                    return False
+            return True
 
         return passes
 
@@ -328,6 +336,8 @@ def _members(value: Any) -> Iterable[Any]:
 
 def _comparable(value: Any) -> Any:
     """Return a number, but no truth value, as its text: files and forms have 2024 as both."""
+    if type(value) is int:
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     number = int(value) if isinstance(value, Integral) else float(value)
