@@ -51,6 +51,7 @@ from .core.labels import check_number as check_number
 from .core.labels import check_text as check_text
 from .core.labels import has_labels as has_labels
 from .core.labels import is_frame as is_frame
+from .core.labels import is_missing as is_missing
 from .core.labels import one_each as one_each
 from .core.labels import unique_ids as unique_ids
 from .core.missing_documents import gather_missing as gather_missing

@@ -536,13 +536,20 @@ def _adapter(
                 if any(vector is None for vector in inputs["vectors"]):
                     raise ParameterError(f"a passage has no {name!r}: give vectors=, a function of texts")
             if group is not None:
-                inputs["groups"] = [read["metadata"](document).get(group) for document in documents]
-                if documents and not any(group in read["metadata"](document) for document in documents):
-                    names = {str(name) for document in documents for name in read["metadata"](document)}
-                    raise ParameterError(f"no passage has a field {group!r}: {nearest(group, sorted(names))}")
+                metadata = [read["metadata"](document) for document in documents]
+                if documents:
+                    check_field(group, [*{name for fields in metadata for name in fields}], "group")
+                inputs["groups"] = [fields.get(group) for fields in metadata]
             return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **inputs)]
 
     return Adapter
+
+
+def check_field(name: Any, fields: Sequence[Any], what: str) -> None:
+    """Raise `ParameterError` unless passages have a field of this name."""
+    if name not in fields:  # no set, which would hash a name of any type
+        known = sorted(map(str, fields))
+        raise ParameterError(f"{what}: no passage has a field {name!r}: {nearest(str(name), known)}")
 
 
 def _groups(groups: Sequence[Any], keys: Sequence[Any]) -> list[str | None]:

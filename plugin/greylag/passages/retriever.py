@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,10 @@ from greylag.base import (
     check_counts,
     check_sequences,
     check_text,
+    group_name,
     guided,
+    is_missing,
     naming,
-    nearest,
     open_atomically,
     parallel_map,
     parse_json,
@@ -37,12 +40,13 @@ from greylag.base import (
 )
 from greylag.diversity import GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
-from greylag.passages.reranking import Encoder
+from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
 from greylag.recipes import HybridScores, HybridSearch, general_model_for
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
+_PLAIN = {str, int, float, bool, type(None)}  # what nobody can change
 _VERSION = b"1"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
@@ -116,10 +120,10 @@ class HybridRetriever:
         self._encode, self._encode_query = encode, encode_query or encode
         self._depth, self._language = int(depth), language
         every = [fields for _, fields in self._passages.values()]
-        self._fields = frozenset(("id", "text")).union(*every)
+        self._fields = [*{"id", "text"}.union(*every)]
         # Those that a function could change; the others need no copy for each.
-        nested = (name for fields in every for name, value in fields.items() if isinstance(value, dict | list))
-        self._nested = frozenset(nested)
+        nested = (name for fields in every for name, value in fields.items() if type(value) not in _PLAIN)
+        self._nested = [*{*nested}]
         docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
@@ -160,7 +164,8 @@ class HybridRetriever:
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
             lists values: a passage has one of them, or a list with one. Numbers equal their text.
         max_per_group : int >= 1, optional
-            See `greylag.diversity.GroupLimit`. The group is the field `group`, which some passage has.
+            See `greylag.diversity.GroupLimit`. The group is the field `group`, which some passage has; its values are
+            names of groups as in `greylag.base.GroupsLike`.
         near_duplicates : float in [0, 1], optional
             The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
             The best 5 k passages are compared.
@@ -172,11 +177,12 @@ class HybridRetriever:
             stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
             ranking = stage(ranking)
         if max_per_group is not None:
-            self._check_field(group, "max_per_group")
-            group_names = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
-            groups = {docid: str(name) for docid, name in group_names.items() if name is not None}
-            if groups:
+            check_counts(max_per_group=max_per_group)
+            check_field(group, self._fields, "max_per_group")
+            if groups := self._groups(group, ranking.docids):
                 ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
+            elif not self._groups(group, self._passages):
+                raise ParameterError(f"max_per_group: the field {group!r} has no value, so that no limit would apply")
         places = {docid: place for place, docid in enumerate(scores.docids)}
         columns = scores.scores, scores.bm25, scores.general, scores.cosines
         passages = []
@@ -226,9 +232,10 @@ class HybridRetriever:
         for passage in passages:
             try:
                 kept = json.loads(json.dumps(passage, allow_nan=False))
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, RecursionError) as error:
                 raise ParameterError(f"passage {passage['id']}: a field cannot be saved: {error}") from None
-            if changed := [name for name, value in passage.items() if name not in kept or kept[name] != value]:
+            # By their spelling, which tells kinds of numbers and of mappings, too.
+            if changed := [name for name in passage if name not in kept or repr(kept[name]) != repr(passage[name])]:
                 raise ParameterError(
                     f"passage {passage['id']}: the field {changed[0]!r} cannot be saved: {shown(passage[changed[0]])}; "
                     "names are strings, and values what JSON has"
@@ -287,13 +294,20 @@ class HybridRetriever:
         if callable(where):
 
             def holds(docid: str) -> bool:
-                text, others = self._passages[docid]
-                copies = {name: _copied(others[name]) for name in self._nested if name in others}
-                return bool(where({"id": docid, "text": text, **others, **copies}))
+                own = self._own(docid)
+                return bool(where(own | {name: _copied(own[name]) for name in self._nested if name in own}))
 
             return holds
-        for name in where:
-            self._check_field(name, "where")
+        for name, values in where.items():
+            mappings = [value for value in values if isinstance(value, Mapping)]
+            ours = (_members(self._own(docid).get(name)) for docid in self._passages) if mappings else ()
+            is_unlike = bool(mappings) and not any(isinstance(value, Mapping) for value in chain.from_iterable(ours))
+            if is_unlike or any(str(key).startswith("$") for key in chain([name], *mappings)):
+                raise ParameterError(
+                    f"where: {name!r} is {shown(values)}: operators are not read; pass values, or a function of a "
+                    "passage's fields, such as lambda fields: fields['year'] > 2020"
+                )
+            check_field(name, self._fields, "where")
 
         def passes(docid: str) -> bool:
             text, others = self._passages[docid]
@@ -306,11 +320,15 @@ class HybridRetriever:
 
         return passes
 
-    def _check_field(self, name: str, what: str) -> None:
-        if name not in self._fields:
-            raise ParameterError(
-                f"{what}: no passage has a field {name!r}: {nearest(str(name), sorted(map(str, self._fields)))}"
-            )
+    def _own(self, docid: str) -> dict[str, Any]:
+        """Return the fields of a passage, `id` and `text` among them."""
+        text, others = self._passages[docid]
+        return {"id": docid, "text": text, **others}
+
+    def _groups(self, field: str, docids: Iterable[str]) -> dict[str, str]:
+        """Return the groups of those of some passages that have one."""
+        named = ((docid, group_name(self._own(docid).get(field), f"the group of passage {docid}")) for docid in docids)
+        return {docid: name for docid, name in named if name}
 
 
 def _listed(where: Where) -> Where:
@@ -319,25 +337,28 @@ def _listed(where: Where) -> Where:
         return where
     if not isinstance(where, Mapping):
         raise ParameterError(f"where is {shown(where)}: give values by field, or a function of a passage's fields")
-    for name, value in where.items():
-        if isinstance(value, Mapping) and any(str(key).startswith("$") for key in value):
-            raise ParameterError(
-                f"where: {name!r} is {shown(value)}: operators are not read; pass values, or a function of a passage's "
-                f"fields, such as lambda fields: fields[{name!r}] > 1"
-            )
     read = {"id": partial(as_identifier, what="where: an id")}
     return {name: [*map(read.get(name, _comparable), _members(values))] for name, values in where.items()}
 
 
 def _members(value: Any) -> Iterable[Any]:
     """Return the values of a list or another iterable; a string or a mapping is one."""
+    value = _plain(value)
     return value if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else [value]
 
 
+def _plain(value: Any) -> Any:
+    """Return the lists and scalars of Python in place of NumPy's, whose comparisons are arrays."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
 def _comparable(value: Any) -> Any:
-    """Return a number, but no truth value, as its text: files and forms have 2024 as both."""
+    """Return a number, but no truth value, as its text, as files and forms have it; None for what is missing."""
     if type(value) is int:
         return str(value)
+    value = _plain(value)
+    if is_missing(value):
+        return None
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     number = int(value) if isinstance(value, Integral) else float(value)
@@ -345,10 +366,8 @@ def _comparable(value: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Copy what JSON has; other objects are shared."""
-    if type(value) is dict:
-        return {key: _copied(part) for key, part in value.items()}
-    return [*map(_copied, value)] if type(value) is list else value
+    """Copy what somebody could change."""
+    return value if type(value) in _PLAIN else deepcopy(value)  # which takes its time
 
 
 def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -357,7 +376,12 @@ def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
     if not passages:
         raise ParameterError("there are no passages: give one at least")
     keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
-    copies = [{name: _copied(value) for name, value in passage.fields.items()} for passage in passages]
+    copies = []
+    for key, passage in zip(keys, passages, strict=True):
+        try:
+            copies.append({name: _copied(value) for name, value in passage.fields.items()})
+        except (TypeError, RecursionError) as error:
+            raise ParameterError(f"passage {key}: a field cannot be copied: {error}") from None
     texts = [passage.text for passage in passages]
     return unique_ids(zip(keys, zip(texts, copies, strict=True), strict=True), "passage")
 

@@ -150,6 +150,8 @@ def test_mappings_are_taken_by_identifier():
         in_order = {name: [values[key] for key in texts] for name, values in by_id.items()}
         found = rerank("cat", texts, method=method, **by_id)
         assert found == rerank("cat", texts, method=method, **in_order)
+    keyed = {(1, "a"): {"text": "cat"}, 1.5: {"text": "dog", "id": 1.5}, 3: {"text": "cow", "id": "3"}}
+    assert [new.doc_id for new in rerank("cat", keyed, [3, 2, 1])] == [*keyed]
 
 
 def test_no_passages():

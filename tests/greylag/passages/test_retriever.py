@@ -2,7 +2,9 @@
 
 import pickle
 import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
 from types import SimpleNamespace
 
 import numpy as np
@@ -140,6 +142,7 @@ def test_groups_and_near_duplicates_are_those_of_the_stages():
         ({"max_per_group": 1}, few),
         ({"near_duplicates": 0.6, "max_per_group": 1}, distinct >> few),
         ({"max_per_group": 2, "group": "source"}, GroupLimit(lambda d: passages[d].get("source"), 2, depth=100, k=100)),
+        ({"max_per_group": 1, "group": "text"}, GroupLimit(lambda d: passages[d]["text"], 1, depth=100, k=100)),
     ):
         found = retriever.search("cat goose", 40, **options)
         assert ids(found) == [*stage(ranking).docids[:40]]
@@ -186,22 +189,25 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
              enumerate(TEXTS.values())]  # fmt: skip
     typed[7]["tags"] = np.array(["odd", "x"])
     for n, passage in enumerate(typed):
-        passage["long"] = 10**18 + n
+        passage |= {"long": 10**18 + n, "grid": np.full((2, 2), n), "zero": np.array(n), "set": {n}, "of": {"a": n}}
+        passage["gap"] = (n, None, float("nan"), pd.NA)[n % 4]
     retriever = HybridRetriever(typed, encode, depth=100)
     thirds, odd = range(0, 60, 3), range(1, 60, 2)
 
     def pops(fields):
-        return isinstance(fields["tags"], list) and fields["tags"][-1] == fields["tags"].pop()
+        fields["grid"][:], fields["of"]["a"] = 7, 7
+        return fields["set"].pop() != 7 and fields["tags"][-1] == fields["tags"].pop()
 
     for where, wanted in (
         ({"n": "0"}, thirds), ({"n": 0.0}, thirds), ({"n": np.int64(0)}, thirds), ({"n": False}, []),
         ({"year": 2021}, odd), ({"tags": "odd"}, odd), ({"tags": ["x", 0]}, [*range(0, 60, 2), 7]),
         ({"long": str(10**18 + 5)}, [5]), ({"n": float("inf")}, []), (pops, {*range(60)} - {7}),
+        ({"grid": [[7, 7]]}, [7]), ({"grid": 7}, []), ({"zero": 7}, [7]), ({"n": np.array(0)}, thirds),
+        ({"gap": 4}, [4]), ({"gap": None}, {*range(60)} - {*range(0, 60, 4)}), ({"of": {"a": 7}}, [7]),
     ):  # fmt: skip
         for _ in range(2):  # a function changes nothing
             assert {*ids(retriever.search("cat", k=60, where=where))} == {*map(str, wanted)}
-    numbered = HybridRetriever([{"text": text, "of": {"a": n}} for n, text in enumerate(TEXTS.values())], encode)
-    assert ids(numbered.search("cat", where={"id": 7})) == ids(numbered.search("cat", where={"of": {"a": 7}})) == ["7"]
+    assert ids(retriever.search("cat", where={"id": 7})) == ["7"]
 
 
 @pytest.mark.parametrize(
@@ -360,16 +366,34 @@ ROWS = encode([*TEXTS.values()])
         (lambda: RETRIEVER.search("cat", where={"sauce": "s1"}), "'sauce'"),
         (lambda: RETRIEVER.search("cat", where=["source"]), "where|['source']"),
         (lambda: RETRIEVER.search("cat", where={"id": 1.5}), "where|float 1.5"),
-        (lambda: RETRIEVER.search("cat", where={"group": {"$gt": 3}}), "'group'|operators|lambda fields"),
+        *[
+            (lambda where=where: RETRIEVER.search("cat", where=where), f"{part}|operators|lambda fields")
+            for where, part in (
+                ({"group": {"$gt": 3}}, "'group'"),
+                ({"group": [3, {"$gt": 3}]}, "'group'"),
+                ({"group": {"gte": 3}}, "'gte'"),
+                ({"$and": [{"group": 3}]}, "'$and'"),
+            )
+        ],
         (lambda: RETRIEVER.search("cat", max_per_group=1, group="sorce"), "max_per_group|'sorce'|did you mean source?"),
         (lambda: make(["cat"]).search("cat", max_per_group=1), "max_per_group|'group'"),
+        (lambda: RETRIEVER.search("cat", max_per_group=1, group=["source"]), "max_per_group|['source']"),
+        (lambda: RETRIEVER.search("cat", max_per_group=0, where={"id": []}), "max_per_group"),
+        *[
+            (
+                lambda value=value: make([{"text": "cat", "group": value}]).search("cat", max_per_group=1),
+                f"group|{part}",
+            )
+            for value, part in ((None, "max_per_group"), (np.nan, "no value"), (["a"], "passage 0"), (1.5, "float 1.5"))
+        ],
+        (lambda: make([{"text": "cat", "lock": threading.Lock()}]), "passage 0|copied|lock"),
         (lambda: RETRIEVER.search("cat", near_duplicates=True), "threshold|True"),
         (lambda: make(language=None), "language|None"),
         (lambda: make(None), "passages|None"),
         (lambda: make({"a": {"id": "b", "text": "cat"}}), "passage 'a'|id 'b'"),
         (lambda: make({"\ud800": "cat"}), "docid|surrogate"),
         *[
-            (lambda fields=fields: make([{"text": "a", **fields}]).save("no"), f"passage 0|{part}")
+            (lambda fields=fields: make([{"text": "a", **fields}]).save("no/folder"), f"passage 0|{part}")
             for fields, part in (
                 ({1: 2}, "1"),
                 ({None: 2}, "None"),
@@ -378,6 +402,9 @@ ROWS = encode([*TEXTS.values()])
                 ({"n": np.int64(3)}, "int64"),
                 ({"a": {"b": {True: 1}}}, "'a'"),
                 ({"x": float("nan")}, "range"),
+                ({"x": OrderedDict(a=1)}, "'x'"),
+                ({"x": "\ud83d\ude00"}, "'x'"),
+                ({"x": IntEnum("E", "a").a}, "'x'"),
             )
         ],
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),

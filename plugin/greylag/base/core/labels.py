@@ -64,6 +64,11 @@ def as_identifier(value: Any, what: str) -> str:
     )
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, or what pandas marks as missing."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+
+
 def check_grade(value: Any, what: str) -> int:
     """Return a relevance grade, a whole number; truth values and texts are none."""
     if isinstance(value, Real) and not isinstance(value, bool) and (grade := float(value)).is_integer():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from greylag.base.core.hints import shown
-from greylag.base.core.labels import Series, as_identifier, by_label, has_labels
+from greylag.base.core.labels import Series, as_identifier, by_label, has_labels, is_missing
 from greylag.base.errors import ParameterError
 
 GroupsLike: TypeAlias = Mapping[Any, Any] | Series
@@ -31,5 +30,4 @@ def as_groups(value: GroupsLike, what: str) -> Mapping[str, str]:
 
 def group_name(value: Any, what: str) -> str | None:
     """Return the name of a group; None if there is none."""
-    missing = value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
-    return None if missing else as_identifier(value, what) or None
+    return None if is_missing(value) else as_identifier(value, what) or None

@@ -65,9 +65,7 @@ def _passage(key: Any, given: Any, *, keyed: bool = False) -> Passage:
         return Passage(given[0], given[1], {})
     if not isinstance(given, Mapping):
         return Passage(key, check_text(given, f"passage {key}"), {})
-    if keyed and labels.as_identifier(given.get("id", key), f"the id of passage {key}") != labels.as_identifier(
-        key, "a passage's identifier"
-    ):
+    if keyed and "id" in given and str(given["id"]) != str(key):
         raise ParameterError(f"passage {key!r} has the id {given['id']!r}, too: keep one of them")
     key = key if keyed else given.get("id", key)
     if not isinstance(key, Hashable):

@@ -49,8 +49,9 @@ def test_groups_are_in_the_metadata():
     assert compressed(given, method="mmr(relevance_weight=1)>>group-limit(max_per_group=2)", group="site") == [
         0, 1, 3, 4, 2,
     ]  # fmt: skip
-    with pytest.raises(ParameterError, match="'siet': did you mean site"):
-        compressed(given, method="group-limit", group="siet")
+    for group, part in (("siet", "'siet': did you mean site"), (["site"], "field .'site'.: use"), (3, "field 3: did")):
+        with pytest.raises(ParameterError, match=part):
+            compressed(given, method="group-limit", group=group)
 
 
 def test_embeddings_by_a_function_or_in_the_metadata():
