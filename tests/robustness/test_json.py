@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+import zlib
 
 import numpy as np
 import pytest
@@ -11,16 +12,21 @@ from greylag.base import GreylagError
 from greylag.diversity import DiversityModel
 from greylag.evaluation import compare, read_evaluation
 from greylag.features import parse_features
+from greylag.learning import SavedModel
 from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
 from greylag.rankers import RankingModel
+from greylag.studies import runner
+from greylag.studies.runner import run_study
 from tests.contracts.test_formats import DIVERSITY, FUSION
 from tests.greylag.recipes.test_lambdamart import random_trees
+from tests.greylag.studies.samples import STUDY, Settings
+from tests.robustness.source import TEXTS, MemorySource
 
 VALUES = (
     None, True, 0, -1, 1.5, 1e308, float("nan"), float("inf"), 10**400, "", "x", "\ud800", [], [[1]], {}, {"x": []}
 )  # fmt: skip
-SAMPLE = 1000
+SAMPLE = {"export": 40}  # each is exported again; of the others 400
 
 
 def encode(texts):
@@ -45,6 +51,11 @@ def changed(value, place=()):
                 other = copy.copy(value)
                 other[key] = part
                 yield where, other
+
+
+def normal(text):
+    """The JSON as a text to compare, in which 1 is 1.0, but not true."""
+    return json.dumps(json.loads(text, parse_int=float), sort_keys=True)
 
 
 def write_model(path, content):
@@ -76,6 +87,42 @@ def evaluation(folder):
     return compare({"x": run, "y": other}, qrels, ["AP", "nDCG@10"], baseline="y").format("json")
 
 
+def export(folder):
+    """The open export of an index, the content of its ``meta.json``, and the other way."""
+    (folder / "index").mkdir(exist_ok=True)
+    return MemorySource(folder / "index", TEXTS).open()
+
+
+def write_manifest(path, content):
+    text = json.dumps(content)
+    (meta,) = (path.parent).glob("index.greylag/*/meta.json")
+    meta.write_text(f"{text}\n{zlib.crc32(text.encode())}\n")
+
+
+def manifest(folder):
+    (meta,) = export(folder).folder.glob("meta.json")
+    return json.loads(meta.read_bytes().split(b"\n")[0])
+
+
+def read_export(path):
+    assert isinstance(export(path.parent).fingerprint, str)
+
+
+def record(folder):
+    """The record of a finished study."""
+    (folder / "numbers.txt").write_text("1")
+    settings = Settings(name="sum", data_folder=folder, file_folder=folder, numbers="numbers.txt")
+    run_study(STUDY, settings, folder / "out")
+    return json.loads((folder / "out" / runner.FINISHED).read_text())
+
+
+def read_record(path):
+    out = path.parent / "out"
+    runner._earlier_files(out)
+    if content := runner._read_finished(out):
+        assert all(isinstance(score, float | int) for scores in content["scores"].values() for score in scores.values())
+
+
 FILES = {
     "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
     "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
@@ -91,6 +138,12 @@ FILES = {
         write_retriever,
         lambda path: HybridRetriever.load(path, encode),
     ),
+    "export": (manifest, write_manifest, read_export),
+    "study": (
+        record,
+        lambda path, content: write_model(path.parent / "out" / runner.FINISHED, content),
+        read_record,
+    ),
 }
 
 
@@ -104,14 +157,16 @@ def test_any_value_at_any_place(name, tmp_path):
     make, write, read = FILES[name]
     content = make(tmp_path)
     others = [*changed(content), *(((), value) for value in VALUES)]
-    for place, other in random.Random(0).sample(others, min(SAMPLE, len(others))):
+    for place, other in random.Random(0).sample(others, min(SAMPLE.get(name, 400), len(others))):
         write(tmp_path / "file", other)
         try:
-            read(tmp_path / "file")
+            value = read(tmp_path / "file")
         except GreylagError as error:
             message = str(error)
         except Exception as error:
             raise AssertionError(f"{place}: {other!r:.300}") from error
         else:
+            if isinstance(value, SavedModel):
+                assert normal(value.as_json()) == normal(json.dumps(other)), f"{place}: {other!r:.300}"
             continue
         assert "\n" not in message, place

@@ -94,7 +94,12 @@ class Manifest:
         if fields.pop("schema", None) != SCHEMA:
             other = is_whole or content.startswith(b'{"schema": ')
             raise ValueError("another version of greylag wrote it" if other else f"{_META} is damaged")
-        return cls(**fields)
+        manifest = cls(**fields)
+        texts, stamps = (manifest.index, manifest.fingerprint, manifest.note), (manifest.stamps, manifest.files)
+        numbers = (number for of_files in stamps for stamp in of_files.values() for number in stamp)
+        if not all(isinstance(text, str) and text.isprintable() for text in texts) or {*map(type, numbers)} - {int}:
+            raise ValueError(f"{_META} is damaged")
+        return manifest
 
     def seal(self) -> str:
         """Format the manifest as JSON with a checksum."""
@@ -124,7 +129,7 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
     # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
     arrays = {name: np.asarray(_map_array(_array_file(folder, name), dtype)) for name, dtype in source.dtypes.items()}
     tidy(opened)
-    return {**arrays, "note": str(manifest.note), "fingerprint": manifest.fingerprint, "folder": folder}
+    return {**arrays, "note": manifest.note, "fingerprint": manifest.fingerprint, "folder": folder}
 
 
 def find(source: ArraySource) -> Found | None:
@@ -278,7 +283,7 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> F
         raise _DamageError(f"{folder}: it cannot be read: {error.strerror}: {name}") from None
     except ValueError as error:
         raise _DamageError(f"{folder}: {error}") from None
-    except (LookupError, TypeError):  # not what this version writes, though its checksum is right
+    except (LookupError, TypeError, AttributeError):  # not what this version writes, though its checksum is right
         raise _DamageError(f"{folder}: {_META} is damaged") from None
     present = replace(recorded, stamps=stamps, files=source.stamps())
     # The source changed or was copied since: its own checksums decide whether it is whole.

@@ -94,7 +94,11 @@ class SavedModel(ABC):
         try:
             # Strict: neither "1" nor true is a number.
             TypeAdapter(cls.layout).validate_python(content, strict=True)
-            return cls.from_dict(content)
+            model = cls.from_dict(content)
+            # An entry that is lacking, left out of the model, or named by a digest of other values.
+            if difference := _difference({"kind": cls.kind, "schema": cls.schema, **model.as_dict()}, content):
+                raise ModelError(f"{difference}: the file was changed after `save`, or made by other means")
+            return model
         # pydantic's own message has several lines, and repeats the whole input.
         except ValidationError as error:
             first = error.errors()[0]
@@ -128,6 +132,24 @@ def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool
             f"the model was trained on another collection (fingerprint {fingerprint[:12]}, this index has "
             f"{index.fingerprint[:12]}): train it on this one, or allow a transfer (--transfer, transfer=True)"
         )
+
+
+def _difference(written: Any, read: Any, place: str = "") -> str | None:
+    """Say where JSON that was read first differs from what is written."""
+    at = place or "the file"
+    if isinstance(written, Mapping) and isinstance(read, Mapping):
+        if lacking := written.keys() - read.keys():
+            return f"{at} lacks {min(lacking)!r}"
+        if unknown := read.keys() - written.keys():
+            return f"{at} has {min(unknown)!r:.60}, which has no meaning there"
+        pairs = {str(key): (written[key], read[key]) for key in written}
+    elif isinstance(written, list | tuple) and isinstance(read, list | tuple) and len(written) == len(read):
+        pairs = {str(number): both for number, both in enumerate(zip(written, read, strict=True))}
+    else:  # true is 1 for Python
+        same = written == read and isinstance(written, bool) == isinstance(read, bool)
+        return None if same else f"{at} is {read!r:.40} where `save` writes {written!r:.40}"
+    prefix = f"{place}." if place else ""
+    return next((found for key, both in pairs.items() if (found := _difference(*both, f"{prefix}{key}"))), None)
 
 
 def _line(message: str) -> str:

@@ -27,7 +27,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
 from greylag.base import (
     SEEN,
@@ -63,6 +66,17 @@ class Finished:
     scores: Mapping[str, Mapping[str, float]]
     summary: str
     forms: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Record(TypedDict):
+    """The entries of `FINISHED`, which has no key and no more than these files until all of them are there."""
+
+    key: str
+    read: NotRequired[dict[str, Any]]
+    scores: dict[str, dict[str, float]]
+    summary: str
+    forms: NotRequired[dict[str, str]]
+    files: dict[str, str]
 
 
 def run_study(
@@ -206,7 +220,7 @@ def _read_finished(out: Path) -> dict[str, Any]:
     """Read `FINISHED`, empty if there is none or it is damaged."""
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-        complete = {"key", "scores", "summary", "files"} <= content.keys()
-        return content if complete and isinstance(content["files"], dict) else {}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        TypeAdapter(_Record).validate_python(content, strict=True)
+    except (OSError, ValueError, RecursionError):  # pydantic's error is a ValueError
         return {}
+    return dict(content)

@@ -22,6 +22,7 @@ from greylag.base.runtime.inputs import Names
 from greylag.cli import COMMANDS, running
 from greylag.cli.options import Shared
 from greylag.cli.running import OUTPUTS, RESUMED_COMMANDS, check_outputs, dependencies, input_files
+from greylag.features import FeatureParameters
 from greylag.features.stage_registry import StageStep, registered_stages
 from greylag.studies.config import Experiment
 from greylag.studies.study import find_study
@@ -155,7 +156,8 @@ def given(made, folder):
         "".join(json.dumps({"id": i, "vector": v}) + "\n" for i, v in zip(docids, vectors.tolist(), strict=True))
     )
     (folder / "words").write_text("the\nof\n")
-    model = {"kind": "greylag linear model", "schema": 1, "objective": "", "parameters": {}, "collection": {}}
+    model = {"kind": "greylag linear model", "schema": 1, "objective": "", "collection": {}}
+    model |= {"parameters": FeatureParameters().as_dict()}
     rows = [{"feature": name, "weight": 1.0, "training_score": None} for name in ("score", f"prior:{folder / 'prior'}")]
     model |= {"fingerprint": "", "provenance": {}, "features": rows}
     (folder / "model").write_text(json.dumps(model))

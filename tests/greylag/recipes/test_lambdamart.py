@@ -18,7 +18,6 @@ from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
-from tests.refusals import refuses
 
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 
@@ -100,19 +99,6 @@ def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
         explained = explain(read, index, ranking, docid)
         assert sum(share.contribution for share in explained.features) == pytest.approx(scores[docid], abs=1e-9)
     assert str(FEATURES[0]) in read.summary()
-
-
-def test_trees_that_an_earlier_version_saved_rank_and_are_not_explained(tmp_path):
-    path, index = tmp_path / "model.json", collection()
-    RankingModel((random_trees(1),), (1.0,)).save(path)
-    content = json.loads(path.read_text())
-    for of_trees in content["learned"].values():
-        del of_trees["counts"], of_trees["decision"]
-    path.write_text(json.dumps(content))
-    model, values = RankingModel.load(path), np.random.default_rng(0).normal(-3, 4, size=(40, 4))
-    np.testing.assert_array_equal(model.features[0].scores(values), random_trees(1).scores(values))
-    ranking = rankings(index)[0][3]
-    refuses(lambda: explain(model, index, ranking, ranking.docids[0]), ModelError, "earlier version")
 
 
 @pytest.mark.parametrize(

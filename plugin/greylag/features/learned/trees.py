@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NotRequired
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -40,8 +40,8 @@ class TreesLayout(TypedDict):
     right: list[int]
     value: list[float]
     gains: list[float]
-    counts: NotRequired[list[int]]
-    decision: NotRequired[list[int]]
+    counts: list[int]
+    decision: list[int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class Trees(LearnedFeature):
     right: IntArray
     value: FloatArray  # (nodes,): of leaves
     gains: FloatArray  # (features,): what the splits by each gained in training
-    counts: IntArray  # (nodes,): the documents of training; 0 in files of earlier versions
+    counts: IntArray  # (nodes,): the documents of training
     decision: IntArray  # (nodes,): LightGBM's decision type, which says where a value that is missing goes
 
     def __post_init__(self) -> None:
@@ -133,12 +133,7 @@ class Trees(LearnedFeature):
         return np.where(learned, by_default, self.threshold >= 0)
 
     def as_lightgbm(self, columns: Sequence[str] | None = None) -> str:
-        """Write the trees in LightGBM's text, as a model of these columns, or of the features alone.
-
-        `ModelError` for trees that an earlier version saved, without the numbers of documents that the text has.
-        """
-        if not self.counts.any():
-            raise ModelError("the trees were saved by an earlier version, without numbers of documents: train again")
+        """Write the trees in LightGBM's text, as a model of these columns, or of the features alone."""
         own = [str(feature).removeprefix("column:") for feature in self.features]
         names = own if columns is None else columns
         place, splits = np.array([names.index(name) for name in own]), self._splits
@@ -214,8 +209,7 @@ class Trees(LearnedFeature):
     def from_dict(cls, content: TreesLayout, parse: Callable[[str], Feature]) -> Trees:
         """Return the trees of a file's entries."""
         entries: Mapping[str, Any] = content
-        none = [0] * len(content["split"])
-        arrays: dict[str, Any] = {name: np.array(entries.get(name, none), dtype=np.int64) for name in _INTEGERS}
+        arrays: dict[str, Any] = {name: np.array(entries[name], dtype=np.int64) for name in _INTEGERS}
         arrays |= {name: np.array(entries[name], dtype=np.float64) for name in _NUMBERS}
         return cls(tuple(map(parse, content["features"])), FeatureParameters(**content["parameters"]), **arrays)
 
