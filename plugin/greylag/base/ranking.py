@@ -70,12 +70,10 @@ class Ranking(Printed):
         # Checked only where it may matter, as rankings are made for every stage.
         if type(self.docids) is not tuple or type(self.scores) is not np.ndarray:
             check_sequences(docids=self.docids, scores=self.scores)
-        scores = np.array(self.scores, dtype=np.float64)
+        scores = _numbers(self.scores, self.docids, self.qid)
         scores.flags.writeable = False
         object.__setattr__(self, "docids", tuple(self.docids))
         object.__setattr__(self, "scores", scores)
-        if scores.shape != (len(self.docids),):
-            raise ParameterError(f"query {self.qid}: {len(self.docids)} documents but scores of shape {scores.shape}")
         if len(set(self.docids)) != len(self.docids):
             duplicate = next(d for i, d in enumerate(self.docids) if d in self.docids[:i])
             raise ParameterError(f"query {self.qid}: duplicate document {duplicate!r}")
@@ -120,16 +118,14 @@ class Ranking(Printed):
         check_ids(hits=hits)
         if not is_scored(hits := [*hits]):
             raise ParameterError(f"query {qid}: {shown(hits)}: hits are pairs (docid, score), or have docid and score")
-        pairs = [hit if _is_pair(hit) else (hit.docid, float(hit.score)) for hit in hits]
-        return cls(qid, query, tuple(str(docid) for docid, _ in pairs), np.array([score for _, score in pairs]))
+        pairs = [hit if _is_pair(hit) else (hit.docid, hit.score) for hit in hits]
+        return cls(qid, query, tuple(str(docid) for docid, _ in pairs), [score for _, score in pairs])  # type: ignore[arg-type]
 
     @classmethod
     def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
         """Rank documents by decreasing score; ties keep the given order."""
         check_sequences(docids=docids, scores=scores)
-        values = np.asarray(scores, dtype=np.float64)
-        if values.shape != (len(docids),):
-            raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
+        values = _numbers(scores, docids, qid)
         # Sorted already, as a rule: the tuple of docids stays the same object, by which vectors know it again.
         if (values[1:] <= values[:-1]).all():
             return cls(qid, query, tuple(docids), values)
@@ -243,12 +239,27 @@ def is_scored(value: Any) -> bool:
     )
 
 
+def _numbers(scores: ArrayLike, docids: Sequence[str], qid: str) -> FloatArray:
+    """Return the scores of documents as a new array; texts, truth values and whatever else is no number are refused."""
+    values: Any = scores
+    if isinstance(scores, list | tuple):
+        shape: tuple[int, ...] = (len(scores),)
+        numeric = all(issubclass(kind, float | np.floating) for kind in {*map(type, scores)})  # a look a kind is fast
+    else:
+        array = values = np.asarray(scores)
+        shape, numeric = array.shape, array.dtype.kind in "fiu"
+    if shape != (len(docids),):
+        raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {shape}")
+    if not numeric:
+        named = zip(values, docids, strict=True)
+        values = [check_number(score, f"query {qid}: the score of {docid!r}") for score, docid in named]
+    return np.array(values, dtype=np.float64)
+
+
 def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
     """Rank documents whose scores state no order."""
-    docids, given = [*scores], [*scores.values()]
-    if not all(issubclass(kind, float | np.floating) for kind in {*map(type, given)}):  # one look a kind is fast
-        given = [check_number(score, f"query {qid}: the score of {docid!r}") for docid, score in scores.items()]
-    values = np.array(given, dtype=np.float64)
+    docids = [*scores]
+    values = _numbers([*scores.values()], docids, qid)
     if np.isfinite(values).all():  # what is not, a ranking refuses
         with naming(f"query {qid}"):
             check_float32(values)

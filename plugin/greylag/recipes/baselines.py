@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag import __version__
 from greylag.base import FloatArray, ParameterError, Ranking, Run, each, parallel_map, shown
-from greylag.evaluation import at_level
+from greylag.evaluation import at_level, first_best
 from greylag.features import FeatureParameters, FeatureSpec, Profile
 from greylag.index import PositionalIndex
 from greylag.learning import CountedRankings, Judgements, Objective, RankingData, ascend, linear_scores
@@ -165,7 +165,7 @@ class BaselineRecipe(Recipe):
             # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
             fit = partial(step.fit_setting, rankings, qids, self.measure)
             tried = [*parallel_map(fit, settings, what=f"grid of {step.name}", n_jobs=n_jobs)]
-            best = max(range(len(tried)), key=lambda setting: tried[setting][1])  # the first of equals
+            best = first_best(np.array([score for _, score in tried]))
             parameters, (weights, score) = settings[best], tried[best]
         tuned, last = {name: getattr(parameters, name) for step in self.steps for name in step.tuned}, counted[-1]
         noted = {"baseline": self.baseline.name, "tuned": [*tuned], "trained": self.baseline.trained}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from greylag.base import ParameterError, Run, check_ids, step
-from greylag.evaluation import at_level, read_run, score_documents
+from greylag.evaluation import DIFFERENCE_DECIMALS, at_level, read_run, score_documents
 from greylag.features import Feature, FeatureExtractor, Normalised, ReciprocalRank, RunScore, Score, unique_features
 from greylag.learning import (
     Judgements,
@@ -185,7 +185,8 @@ def _best_first(systems: Sequence[Candidate], data: RankingData, measure: Object
 
     def mean(candidate: Candidate) -> float:
         columns = data.columns_of(candidate.features)
-        return float(score(linear_scores(data, columns, np.array(candidate.weights))).mean())
+        values = score(linear_scores(data, columns, np.array(candidate.weights)))
+        return round(float(values.mean()), DIFFERENCE_DECIMALS)
 
     return sorted(systems, key=mean, reverse=True)
 

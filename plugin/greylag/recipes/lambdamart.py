@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from greylag.base import FloatArray, ParameterError, Run
+from greylag.evaluation import first_best
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
 from greylag.learning import Judgements, Objective, RankingData, Selection, useful_features
@@ -106,7 +107,7 @@ class LambdaMART:
         for tree in range(booster.num_trees()):
             scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
             means.append(float(score(scores).mean()))
-        return int(np.argmax(means)) + 1
+        return first_best(np.array(means)) + 1
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from greylag.base import (
     guided,
     shown,
 )
-from greylag.evaluation import Scores, at_level, fit_by_fold, rerank_by_fold, score_documents, split_folds
+from greylag.evaluation import Scores, at_level, first_best, fit_by_fold, rerank_by_fold, score_documents, split_folds
 from greylag.features import Feature, FeatureExtractor, FeatureParameters, as_feature
 from greylag.index import PositionalIndex
 from greylag.learning import (
@@ -168,7 +168,7 @@ def train_on_data(
     if validation is not None:
         held_out = validation.select_features(validation.columns_of(candidates.names))
         means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
-        selection = selection.head(int(np.argmax(means)) + 1)
+        selection = selection.head(first_best(means) + 1)
     return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
 
 

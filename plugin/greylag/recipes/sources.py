@@ -25,7 +25,7 @@ from greylag.base import (
     rebuilt,
     reserved_path,
 )
-from greylag.evaluation import at_level
+from greylag.evaluation import at_level, first_best
 from greylag.features import (
     EXPANSION,
     Feature,
@@ -291,7 +291,8 @@ class PreparedSources:
 def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], float]:
     """Find the first of the best settings, and its mean, from the measure by setting and query."""
     means = np.array([row[queries].mean() for row in values.reshape(-1, values.shape[-1])])
-    return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1]))), float(means.max())
+    best = first_best(means)
+    return tuple(map(int, np.unravel_index(best, values.shape[:-1]))), float(means[best])
 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:

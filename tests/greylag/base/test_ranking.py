@@ -6,10 +6,13 @@ Tests `pipeline`.
 from collections import namedtuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.refusals import refuses
 
 from greylag.base import ParameterError, Pipeline, Query, Ranking, Run, Stage
+from greylag.base.doors.judgements import as_qrels
+from greylag.base.doors.runs import as_run
 from greylag.base.pipeline import Source, run_step
 from greylag.base.ranking import SEEN, marked
 
@@ -96,7 +99,7 @@ ONE = Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1])
         (lambda: ONE.rescore(ONE.scores[:2]), "query 1|3"),
         (lambda: ONE.rescore([4.0, 3, 2, 1]), "query 1|3"),
         (lambda: ONE.rescore([1.0, np.nan, 2]), "query 1|nan"),
-        (lambda: ONE.rescore([[1.0], [2.0], [3.0]]), "query 1|(3, 1)"),
+        (lambda: ONE.rescore([[1.0], [2.0], [3.0]]), "query 1|list [1.0]"),
         (lambda: ONE.rescore({"a": 1, "b": 2}), "scores: dict"),
         (lambda: ONE.permute([0, 1]), "query 1|3"),
         (lambda: ONE.permute([-1, 0, 1]), "query 1|3"),
@@ -131,6 +134,23 @@ ONE = Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1])
 )
 def test_refused(call, parts):
     refuses(call, ParameterError, parts, "|")
+
+
+NO_NUMBERS = "5", b"5", True, np.True_, np.str_("5"), 1j, np.timedelta64(5), None, [5.0], 10**400, float("nan")
+
+
+@pytest.mark.parametrize("score", NO_NUMBERS, ids=repr)
+def test_scores_and_grades_that_are_no_numbers_are_refused_at_every_entry(score):
+    for call in (
+        lambda: Ranking("7", "", ("a", "b"), [2.0, score]),
+        lambda: Ranking.sort("7", "", ["a", "b"], [2.0, score]),
+        lambda: Ranking.sort("7", "", ["a", "b"], np.array([2.0, score], dtype=object)),
+        lambda: Run.from_dict({"7": {"a": 2.0, "b": score}}),
+        lambda: as_run({"7": [("a", 2.0), ("b", score)]}),
+        lambda: as_run({"7": pd.Series({"a": 2.0, "b": score}, dtype=object)}),
+        lambda: as_qrels({"7": {"a": 2, "b": score}}),
+    ):
+        refuses(call, ParameterError, "query 7|", "|")
 
 
 def test_the_mark_of_training_topics_is_written_once():

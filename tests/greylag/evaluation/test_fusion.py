@@ -166,6 +166,7 @@ ROWS = {"a": 2.0, "b": 1.0}
     ("fuse", "parts"),
     [
         (lambda: PooledSources(()), "at least one source"),
+        (lambda: fuse_runs(None), "runs: NoneType None"),
         (lambda: PooledSources((GivenRun(ONE),), k=0), "k 0"),
         (lambda: PooledSources({len, sum}), "sources set"),
         (lambda: PooledSources({"bm25": GivenRun(ONE)}), "sources dict"),

@@ -1,6 +1,7 @@
 """The sources of features, with parameters that are tuned on training queries."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.learning import Objective, RankingData, training_data
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage
-from greylag.recipes import baselines
+from greylag.recipes import baselines, choice, sources
 from greylag.recipes.cross_fitting import cross_fit_baselines
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3, top_rows
 
@@ -42,6 +43,13 @@ def mean(rankings):
         hits = [docid in relevant for docid in rankings[qid].docids]
         values.append(sum(sum(hits[: i + 1]) / (i + 1) for i, hit in enumerate(hits) if hit) / len(relevant))
     return float(np.mean(values))
+
+
+def test_of_means_that_are_equal_on_paper_the_first_wins():
+    values = np.array([[0.1, 0.1, 0.4], [0.4, 0.1, 0.1], [0.1, 0.1, 0.1]])
+    for order in permutations(range(3)):
+        assert sources._best(values, [*order])[0] == (0,)
+        assert choice._mean(values[0, [*order]]) == choice._mean(values[1, [*order]])
 
 
 def test_rm3_and_mu_are_the_best_of_the_grid():

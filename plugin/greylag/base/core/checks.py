@@ -75,5 +75,5 @@ def check_ids(**values: Any) -> None:
 def check_sequences(**values: Any) -> None:
     """Raise `ParameterError` for a mapping, a set or a string where places count: their order means something else."""
     for name, value in values.items():
-        if isinstance(value, str | bytes | set | frozenset | Mapping):
+        if isinstance(value, str | bytes | set | frozenset | Mapping) or not hasattr(value, "__iter__"):
             raise ParameterError(f"{name}: {shown(value)} is no sequence; pass a list or an array")

@@ -28,6 +28,10 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 """The columns of frames, and the names that packages give them. Frames are made with the first, PyTerrier's."""
 
 
+MAX_GRADE = 2**53
+"""The largest magnitude of a grade: beyond it, floats lose digits."""
+
+
 class Frame(Protocol):
     """A data frame of pandas or polars, with columns of `COLUMN_NAMES`."""
 
@@ -71,8 +75,11 @@ def is_missing(value: Any) -> bool:
 
 def check_grade(value: Any, what: str) -> int:
     """Return a relevance grade, a whole number; truth values and texts are none."""
-    if isinstance(value, Real) and not isinstance(value, bool) and (grade := float(value)).is_integer():
-        return int(grade)
+    grade: Any = value
+    if isinstance(value, Real) and _is_number(value) and (isinstance(value, Integral) or float(value).is_integer()):
+        if abs(grade) <= MAX_GRADE:
+            return int(grade)
+        raise ParameterError(f"the grade of {what} is {shown(value)}: it must be from -{MAX_GRADE} to {MAX_GRADE}")
     how = "the run comes before the judgements" if isinstance(value, float) else "convert grades with int()"
     raise ParameterError(f"the grade of {what} is {shown(value)}: it must be a whole number; {how}")
 
@@ -80,7 +87,7 @@ def check_grade(value: Any, what: str) -> int:
 def check_number(value: Any, what: str) -> float:
     """Check that a score or rank is a finite number, and return it."""
     try:
-        if hasattr(value, "__float__") and type(value).__name__ not in ("bool", "bool_"):  # NumPy's, too
+        if _is_number(value):
             if math.isfinite(number := float(value)):
                 return number
             raise ParameterError(f"{what} is {number}: it must be finite")
@@ -89,6 +96,12 @@ def check_number(value: Any, what: str) -> float:
     except OverflowError:
         raise ParameterError(f"{what} is beyond the range of floats: it must be finite") from None
     raise ParameterError(f"{what} is {shown(value)}: it must be a number; convert it with float()")
+
+
+def _is_number(value: Any) -> bool:
+    # NumPy's truth values, complex numbers, times and texts have the method, too.
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    return hasattr(value, "__float__") and not isinstance(value, bool) and kind not in "bcmMSU"
 
 
 def check_text(value: Any, what: str) -> str:

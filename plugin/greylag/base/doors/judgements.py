@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from greylag.base.core import labels
 from greylag.base.core.hints import remedy, shown
-from greylag.base.core.labels import Frame, Series, by_label, check_grade, has_labels
+from greylag.base.core.labels import MAX_GRADE, Frame, Series, by_label, check_grade, has_labels
 from greylag.base.errors import ParameterError
 
 NO_SUBTOPIC = ""
@@ -143,6 +143,8 @@ def _grades(where: str, judged: Any) -> dict[str, int]:
     if not has_labels(judged):
         raise ParameterError(f"what is judged for {where} is {shown(judged)}, not a mapping of docid to grade")
     by_docid = by_label(judged, "document")
-    if isinstance(by_docid, dict) and all(type(grade) is int for grade in by_docid.values()):
+    if isinstance(by_docid, dict) and all(
+        type(grade) is int and abs(grade) <= MAX_GRADE for grade in by_docid.values()
+    ):
         return by_docid
     return {docid: check_grade(grade, f"document {docid!r} for {where}") for docid, grade in by_docid.items()}
