@@ -17,6 +17,7 @@ from greylag.evaluation import (
     FORMS,
     Correction,
     Evaluation,
+    Floors,
     GateRule,
     RunParts,
     Test,
@@ -36,6 +37,7 @@ FAILED = 3
 """The exit code of a gate that fails."""
 _ALONE = "it is of one collection, whose scores are not corrected"
 RULES = [
+    Rule("--floor-by", "it says what floors are held against", needed="--floor"),
     Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
         "--predicted",
@@ -46,7 +48,8 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
-    Rule("--tau --other-qrels --best-of-team --categories --fail-if", _ALONE, excluded="--collection --predicted"),
+    Rule("--tau --other-qrels --best-of-team --categories", _ALONE, excluded="--collection --predicted"),
+    Rule("--fail-if --floor", "it is of one collection", excluded="--collection"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
@@ -131,7 +134,7 @@ def evaluate(
             "--format",
             metavar="|".join(FORMS),
             help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a "
-            "page.",
+            "page, JUnit's XML has the checks of --fail-if and --floor.",
         ),
     ] = "text",
     names: TheNames = "path",
@@ -153,6 +156,21 @@ def evaluate(
             help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
             "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
         ),
+    ] = None,
+    floors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--floor",
+            metavar="MEASURE=SCORE",
+            help=f"Exit with {FAILED} if a run's mean is below, as in nDCG@10=0.3; needs no baseline. Can be repeated.",
+        ),
+    ] = None,
+    floor_by: Annotated[
+        Literal["mean", "low"],
+        typer.Option("--floor-by", help="Hold floors against the mean, or the low end of its one-sided 95 % interval."),
+    ] = "mean",
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="TEXT", help="Name of what is evaluated, for JSON and notes.")
     ] = None,
     out_figure: Annotated[
         Path | None,
@@ -176,7 +194,11 @@ def evaluate(
         raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    rule = None if fail_if is None else GateRule.parse(fail_if)
+    rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors, floor_by)
+    if form == "junit" and not (rule or least):
+        raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
+    if least and (measures or not baseline):
+        measures = [*(measures or ()), *map(str, least.least)]
     files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
     by_name = dict[str, tuple[dict[str, Path | RunParts], Any]]()
     for name in collections or [""]:
@@ -205,12 +227,13 @@ def evaluate(
         other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
     )
     evaluation = evaluation.ordered(files) if order == "given" else evaluation
+    evaluation = evaluation if release is None else evaluation.released(release)
     gate = None
     if isinstance(evaluation, Evaluation):
         evaluation = evaluation.correlated() if tau else evaluation
         evaluation = evaluation.best_of(teams) if best_of_team and teams is not None else evaluation
         evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
-        evaluation = evaluation if rule is None else evaluation.gated(rule)
+        evaluation = evaluation.gated(rule, floors=least) if rule or least else evaluation
         gate = evaluation.gate
         if out_figure is not None and evaluation.significance:
             from greylag.evaluation import changes_figure, write_figure
@@ -218,9 +241,23 @@ def evaluate(
             write_figure(out_figure, changes_figure([(evaluation.scores, evaluation.significance)]))
     write_line(evaluation.format(form, per_query=per_query))
     if gate and not gate.passed:
-        if form not in ("text", "json"):  # the others do not show it
+        if form not in ("text", "json"):  # a page or table goes to a file, and the build's log has it, too
             _log.error("%s", gate)
         raise typer.Exit(FAILED)
+
+
+def _floors(texts: Sequence[str] | None, by: Literal["mean", "low"]) -> Floors | None:
+    """Parse MEASURE=SCORE; None without any."""
+    floors = dict[str, str]()
+    for text in texts or ():
+        name, sign, floor = text.rpartition("=")  # as measures may have one, too
+        if not sign:
+            raise ParameterError(f"--floor {text!r:.60} is not of the form MEASURE=SCORE, such as nDCG@10=0.3")
+        name = name.strip().removesuffix(">").strip()
+        if name in floors:
+            raise ParameterError(f"--floor of {name} is given twice: give it once")
+        floors[name] = floor
+    return Floors.parse(floors, by) if floors else None
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:

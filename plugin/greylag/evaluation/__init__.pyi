@@ -70,6 +70,7 @@ from .reports.evaluation import FORMS as FORMS
 from .reports.evaluation import check_form as check_form
 from .reports.excerpts import excerpts as excerpts
 from .reports.figures import write_figure as write_figure
+from .reports.gate import Floors as Floors
 from .reports.gate import GateRule as GateRule
 from .reports.names import Naming as Naming
 from .reports.names import name_files as name_files

@@ -11,7 +11,7 @@ import yaml
 
 from greylag.cli.options import parse_measures
 from greylag.evaluation import compare, parse_measure, read_qrels
-from greylag.evaluation.reports.evaluation import FORMS
+from greylag.studies import STUDY_FORMS
 from tests.greylag.cli.conftest import write_qrels
 from tests.processes import run
 
@@ -90,7 +90,7 @@ def test_the_shell_and_python_print_the_same(command, made, runs, half, predicte
     found = found.correlated().best_of("^[A-Z]+|half") if "best-of-team" in words else found
     named = [f"{name}={path}" for name, path in files.items()]
     given = [predicted[3] if word == "PREDICTED" else word for word in words.split()]
-    for form in FORMS:
+    for form in (*STUDY_FORMS, "html"):
         line = ["evaluate", *named, "--qrels", qrels, "-m", "AP", "-m", "nDCG@10", "--format", form, *given]
         code, out, _ = command(*line)
         shown = found.format(form, per_query="per-query" in words)

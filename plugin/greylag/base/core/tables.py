@@ -95,21 +95,24 @@ def unmarked(table: Table) -> list[list[str | float | None]]:
     return [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
 
 
+def escape_markdown(text: str) -> str:
+    """Escape what Markdown would take for its own signs."""
+    return _MARKDOWN.sub(r"\\\g<0>", text)
+
+
 def as_markdown(table: Table) -> str:
     """Format a table as GitHub's Markdown, with its caption as a paragraph below."""
-
-    def escaped(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\g<0>", text)
 
     def cell(value: Cell) -> str:
         mark = value.mark.strip() if isinstance(value, Marked) else ""
         plain = replace(value, mark="") if isinstance(value, Marked) else value
-        return escaped(cell_text(plain, table.decimals)) + (f"<sup>{escaped(mark)}</sup>" if mark else "")
+        shown = escape_markdown(cell_text(plain, table.decimals))
+        return shown + (f"<sup>{escape_markdown(mark)}</sup>" if mark else "")
 
     # Aligned to the right by what the cells have, as no column is declared to be numeric.
     sides = ["---:" if _is_numeric(table, column) else "---" for column in range(len(table.header))]
     rows = [[*map(cell, table.header)], sides, *([*map(cell, row)] for row in table.rows)]
-    note = f"\n{escaped(table.caption)}\n" if table.caption else ""
+    note = f"\n{escape_markdown(table.caption)}\n" if table.caption else ""
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + note
 
 

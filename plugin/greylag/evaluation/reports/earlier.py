@@ -58,6 +58,7 @@ class _Content(TypedDict):
     significance: NotRequired[_Tests]
     unjudged_at_10: NotRequired[dict[str, float]]
     best_of: NotRequired[dict[str, str]]
+    release: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def read_evaluation(path: str | Path) -> Evaluation:
             unjudged=content.get("unjudged_at_10"),
             teams=content.get("best_of"),
             digests=content["digests"],
+            release=content.get("release", ""),
         )
         if (tests := content.get("significance")) is None:
             return evaluation

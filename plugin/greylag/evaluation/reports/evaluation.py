@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from greylag import __version__
 from greylag.base import (
     TREC_EVAL,
     GroupsLike,
@@ -26,18 +27,20 @@ from greylag.base import (
     as_tsv,
     check_choice,
     cite,
+    escape_markdown,
     read_pairs,
     table_frame,
     versions,
     visible,
 )
-from greylag.evaluation.reports.gate import ALL, Gate, GateRule, check_gate
+from greylag.evaluation.reports.gate import ALL, Floors, Gate, GateRule, check_gate
 from greylag.evaluation.reports.names import short_names
 from greylag.evaluation.reports.parts import (
     Tested,
     category_table,
     joint_comparisons,
     joint_means,
+    means_by_topics,
     paper_note,
     paper_table,
     scores_by_category,
@@ -89,12 +92,14 @@ class Formatted:
 
         Parameters
         ----------
-        form : {"text", "tsv", "csv", "markdown", "latex", "json", "html"}, default "text"
+        form : {"text", "tsv", "csv", "markdown", "latex", "json", "html", "junit"}, default "text"
             LaTeX is one table for a paper, with the package booktabs: short names, the best of each column in bold,
             letters of the baselines that a run is better than; comments after it have notes, comparisons, and BibTeX
             for measures and tests. TSV, CSV and JSON have numbers unrounded, and the letters, each measure's in a
             column of its own in TSV and CSV. TSV has no notes, and an empty line between tables; CSV is the first table
-            alone, as `to_frame`. JSON has everything. HTML is a page with charts.
+            alone, as `to_frame`, with a column of categories if there are any. JSON has everything. HTML is a page with
+            charts. With a gate, each begins with its word, text and CSV have its checks alone, and JUnit's XML has a
+            test case for each.
         per_query : bool, default False
             Give the scores of each query instead of the means and comparisons.
         """
@@ -107,7 +112,7 @@ class Formatted:
 
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
         """Make a data frame of pandas or polars of the first table, unrounded; `Significance` has one of its own."""
-        return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
+        return table_frame(self._first_table(per_query), library)
 
     def __repr__(self) -> str:
         # Of the first field, runs or collections, the names.
@@ -118,7 +123,15 @@ class Formatted:
         return visible(self.format().removesuffix("\n"))
 
     def _repr_html_(self) -> str:
-        return "".join(as_html(table) for table in self.tables(wide=True))
+        return "".join(map(as_html, [*self._gate_tables(), *self.tables(wide=True)]))
+
+    def _first_table(self, per_query: bool) -> Table:
+        """Make the table of CSV and frames."""
+        return [*self._gate_tables(), *self.tables(per_query=per_query, complete=True)][0]
+
+    def _gate_tables(self) -> list[Table]:
+        """Make the table of a gate's checks, if there is a gate."""
+        return []
 
     def _terminal_text(self, per_query: bool) -> str:
         """Format tables with their captions and the verdict below all of them."""
@@ -163,11 +176,13 @@ class Evaluation(Formatted):
     categories : mapping, optional
         Categories of topics by qid, whose means are a table; see `by_category`.
     gate : Gate, optional
-        What is checked for an exit code; text has nothing else. See `gated`.
+        What is checked for an exit code; text and CSV have nothing else. See `gated`.
     digests : mapping, optional
         SHA-256 of topics and judgements in JSON, so that a later evaluation can be compared with this one.
     tags : mapping, optional
         The runs' tags by name, by which teams may be given, too.
+    release : str, default ""
+        A name of what was evaluated, such as a version; see `released`.
     """
 
     scores: Mapping[str, Scores]
@@ -184,6 +199,7 @@ class Evaluation(Formatted):
     gate: Gate | None = None
     digests: Mapping[str, str] | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    release: str = ""
 
     def __post_init__(self) -> None:
         check_comparable(self.scores)
@@ -226,31 +242,57 @@ class Evaluation(Formatted):
         shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}
         return replace(self, unjudged=shares, teams=assigned)._with_runs({name: self.scores[name] for name in kept})
 
-    def gated(self, fail_if: GateRule | str | float) -> Evaluation:
-        """Add a `gate`: check each run by each measure on all topics and on each category.
+    def released(self, release: str) -> Evaluation:
+        """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
+        if release.splitlines() != [release]:
+            raise ParameterError(f"release {release!r:.60} is not text of one line")
+        return replace(self, release=release, gate=None)
+
+    def gated(
+        self,
+        fail_if: GateRule | str | float | None = None,
+        *,
+        floors: Floors | Mapping[str, str | float] | None = None,
+        floor_by: Literal["mean", "low"] = "mean",
+    ) -> Evaluation:
+        """Add a `gate`: check each run by each measure on all topics and on each category, and by floors on all topics.
 
         A check fails for a run that did not run, and passes for one with the baseline's scores. p is corrected over all
-        checks. A gate is refused if no run could fail, and for a margin on fewer than five topics.
+        checks. A gate is refused if no run could fail, and for a margin, or floors by "low", on fewer than five topics.
+        With predicted judgements, means and differences are the corrected ones, with their own errors.
 
         Parameters
         ----------
-        fail_if : {"lower", "worse"} or float > 0
+        fail_if : {"lower", "worse"} or float > 0, optional
             A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
             to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
+        floors : mapping of str to float, optional
+            The least means by name of measure, which need no baseline.
+        floor_by : {"mean", "low"}, default "mean"
+            A check fails if the mean is below its floor; or if the low end of its one-sided 95 % t interval is.
         """
-        self._exclude_corrections("gated")
-        rule = fail_if if isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
-        tests = self.significance
-        rule.check(self.scores, tests.baselines if tests else (), next(iter(self.scores.values())).measures)
+        rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
+        least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors, floor_by)
+        if rule is None and not (least and least.least):
+            raise ParameterError("a gate needs a rule or floors: give fail_if, or floors such as {'AP': 0.3}")
+        tests, measures = self.corrections or self.significance, next(iter(self.scores.values())).measures
+        if rule is not None:
+            rule.check(self.scores, tests.baselines if tests else (), measures)
+        if least is not None:
+            least.check(measures)
         parts = {ALL: self.scores, **self._category_scores()}
-        return replace(self, gate=check_gate(parts, tests, rule) if tests else None)
+        without = self.categories and sum(qid not in self.categories for qid in next(iter(self.scores.values())).qids)
+        gate = replace(check_gate(parts, tests, rule, least), uncategorised=without or 0, release=self.release)
+        return replace(self, gate=gate)
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
         agreed = self.agreement.tables if self.agreement else []
         agreed = [*agreed, rankings_table(self.rankings)] if self.rankings else agreed
         if self.corrections:
-            return [*self.corrections.tables, *agreed]
+            first, *others = self.corrections.tables
+            notes = [first.caption, *self._release_notes]
+            return [replace(first, caption="\n".join(notes)), *others, *agreed]
         tests = self.significance
         # A reader of 45 pairs looks at letters; a program gets all.
         many = bool(tests and not complete and has_many_pairs(self.scores, tests))
@@ -265,7 +307,7 @@ class Evaluation(Formatted):
         if self.teams:
             measure = next(iter(self.scores.values())).measures[0]
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
-        notes.append(unjudged_note(self.unjudged or {}))
+        notes += [unjudged_note(self.unjudged or {}), *self._release_notes]
         others += [category_table(self.scores, self._category_scores())] if self.categories and not per_query else []
         others += [*self._holes_tables(many=many), *agreed]
         return [replace(first, caption="\n".join(filter(None, notes))), *others]
@@ -279,21 +321,34 @@ class Evaluation(Formatted):
             return [replace(whole, caption="\n".join([whole.caption, *sentences]))]
         return [whole, holes_table(self.significance)]
 
+    @property
+    def _release_notes(self) -> list[str]:
+        return [f"Release: {self.release}."] if self.release else []
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures, unrounded, as a dictionary that JSON can represent."""
+        """Return all figures, unrounded, as a dictionary that JSON can represent; a gate comes first."""
+        head: dict[str, Any] = {"gate": self.gate.to_dict()} if self.gate else {}
+        head |= {"greylag": __version__} | ({"release": self.release} if self.release else {})
         agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
         agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
         if self.corrections:
-            return self.corrections.to_dict() | agreed
-        content = to_dict(self.scores, self.significance)
+            return head | self.corrections.to_dict() | agreed
+        content = head | to_dict(self.scores, self.significance)
         content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
         content |= {"best_of": self.teams} if self.teams else {}
         content |= {"digests": self.digests} if self.digests else {}
         parts = self._category_scores().items()
         means = {name: {run: scores.by_measure for run, scores in part.items()} for name, part in parts}
         content |= {"categories": means} if means else {}
-        content |= {"gate": self.gate.to_dict()} if self.gate else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
+
+    def _gate_tables(self) -> list[Table]:
+        return [self.gate.table] if self.gate else []
+
+    def _first_table(self, per_query: bool) -> Table:
+        if self.gate or per_query or not self.categories:
+            return Formatted._first_table(self, per_query)
+        return means_by_topics(self.tables(complete=True)[0], self._category_scores())
 
     def _terminal_text(self, per_query: bool) -> str:
         # Of a gate, its checks alone.
@@ -301,7 +356,8 @@ class Evaluation(Formatted):
 
     def _paper_source(self, per_query: bool, number: int = 1) -> str:
         tested, corrected = {"": (self.scores, self.significance)}, self.corrections is not None
-        return _paper(self.tables(per_query=per_query), tested, per_query, corrected=corrected, number=number)
+        source = _paper(self.tables(per_query=per_query), tested, per_query, corrected=corrected, number=number)
+        return "".join(f"% {line}\n" for line in str(self.gate).splitlines() if self.gate) + source
 
     def _page_sections(self, per_query: bool) -> list[Section]:
         from greylag.evaluation.reports.charts import result, scores_by_query
@@ -309,10 +365,11 @@ class Evaluation(Formatted):
 
         tests = self.significance
         tables = [_readable(table, tests) for table in self.tables(per_query=per_query, wide=True)]
+        gate = [Section("Gate", parts=[self.gate.headline, replace(self.gate.table, caption="")])] if self.gate else []
         if tests:
-            return [result([(self.scores, tests)], tables=tables)]
+            return [*gate, result([(self.scores, tests)], tables=tables)]
         queries = [scores_by_query(self.scores, name) for name in self.scores if not per_query]
-        return [Section("Scores", parts=[*tables, *queries])]
+        return [*gate, Section("Scores", parts=[*tables, *queries])]
 
     def _category_scores(self) -> dict[str, dict[str, Scores]]:
         """Return the scores on the topics of each category."""
@@ -348,10 +405,18 @@ class Collections(Formatted):
         of one table; else each has its own. The methods of a part test it alone.
     verdict : str, default ""
         What the comparisons show, in a paragraph, which text ends with.
+    release : str, default ""
+        A name of what was evaluated, such as a version.
     """
 
     parts: Mapping[str, Evaluation]
     verdict: str = ""
+    release: str = ""
+
+    def released(self, release: str) -> Collections:
+        """Name what was evaluated, as `Evaluation.released` does."""
+        parts = {name: part.released(release) for name, part in self.parts.items()}
+        return replace(self, parts=parts, release=release)
 
     def ordered(self, names: Iterable[str]) -> Collections:
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
@@ -383,6 +448,7 @@ class Collections(Formatted):
             first, *others = joint_comparisons(tested)
             others = [replace(first, caption=f"{first.caption} {tests.method}{equivalence_note(tests)}"), *others]
         notes += [unjudged_note(part.unjudged or {}, f"{name}: ") for name, part in self.parts.items()]
+        notes += [f"Release: {self.release}."] if self.release else []
         by_table = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
         others += [stacked(dict(zip(self.parts, tables, strict=True))) for tables in by_table]
         return [replace(means, caption="\n".join(filter(None, notes))), *others]
@@ -456,14 +522,34 @@ def _readable(table: Table, tests: Significance | None) -> Table:
     return table
 
 
+def _separated(value: Any, per_query: bool) -> str:
+    """Write all tables as TSV."""
+    tables = value.tables(per_query=per_query, wide=True, complete=True)
+    return "\n".join(map(as_tsv, [*value._gate_tables(), *tables]))
+
+
+def _markdown(value: Any, per_query: bool) -> str:
+    """Write all tables as Markdown; above those of a gate stands its word."""
+    gate = [f"**{escape_markdown(t.caption)}**\n\n{as_markdown(replace(t, caption=''))}" for t in value._gate_tables()]
+    return "\n".join([*gate, *map(as_markdown, value.tables(per_query=per_query))])
+
+
+def _junit(value: Any, _: bool) -> str:
+    """Write a gate's checks as JUnit's XML."""
+    if not getattr(value, "gate", None):
+        raise ParameterError("the form junit is of a gate's checks: give --fail-if or --floor, or gated(...) in Python")
+    return str(value.gate.junit())
+
+
 FORMS: Mapping[str, Callable[[Any, bool], str]] = {
     "text": lambda value, per_query: value._terminal_text(per_query),
-    "tsv": lambda value, per_query: "\n".join(map(as_tsv, value.tables(per_query=per_query, wide=True, complete=True))),
-    "csv": lambda value, per_query: as_tsv(value.tables(per_query=per_query, complete=True)[0], "excel"),
-    "markdown": lambda value, per_query: "\n".join(map(as_markdown, value.tables(per_query=per_query))),
+    "tsv": _separated,
+    "csv": lambda value, per_query: as_tsv(value._first_table(per_query), "excel"),
+    "markdown": _markdown,
     "latex": lambda value, per_query: value._paper_source(per_query),
     "json": lambda value, _: json.dumps(value.to_dict(), indent=1, default=str) + "\n",
     "html": _page,
+    "junit": _junit,
 }
 """The forms of an evaluation: a function of it, and of whether each query's scores are shown."""
 

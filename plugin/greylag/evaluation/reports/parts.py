@@ -140,6 +140,19 @@ def scores_by_category(scores: Mapping[str, Scores], categories: Mapping[str, st
     return parts
 
 
+def means_by_topics(whole: Table, parts: Mapping[str, Mapping[str, Scores]]) -> Table:
+    """Put means of each category below those of all topics, with a column that says which."""
+    place = list(whole.header).index("run") + 1
+    header = (*whole.header[:place], "topics", *whole.header[place:])
+    empty = {column: "" for column in header if column.startswith("letters")}  # frames tell text from numbers
+    rows: list[Row] = [(*row[:place], "all", *row[place:]) for row in whole.rows]
+    for category, scores in parts.items():
+        for name, run in scores.items():
+            cells: dict[str, str | float] = {"run": name, "topics": category, **run.by_measure}
+            rows.append([cells.get(column, empty.get(column)) for column in header])
+    return Table(whole.caption, header, rows)
+
+
 def category_table(scores: Mapping[str, Scores], parts: Mapping[str, Mapping[str, Scores]]) -> Table:
     """Tabulate means by category: a row for each run and measure, a column for each category."""
     table = joint_means({category: (part, None) for category, part in parts.items()})

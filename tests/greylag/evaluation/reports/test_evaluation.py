@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 import pytest
 
+from greylag import __version__
 from greylag.base import GreylagError, Ranking, Run
 from greylag.evaluation import (
     Collections,
@@ -69,7 +70,7 @@ def test_views_are_those_of_their_functions(runs):
     scores = [{name: evaluate(run, qrels, NAMES) for name, run in of.items()} for qrels in (people, more)]
     expected = evaluate_with_predictions(*scores, "one").to_dict()
     agreed = found.to_dict().pop("agreement")
-    assert found.to_dict() == expected | {"agreement": agreed}
+    assert found.to_dict() == {"greylag": __version__} | expected | {"agreement": agreed}
     assert agreed["judges"] == ("people", "predicted")
     assert agreed["rankings"][0]["first"] == "AP, people"
     assert agreed["kappa"] == pytest.approx(-3280 / 3281)
@@ -166,7 +167,6 @@ SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
 
 
 VIEWS = [
-    lambda corrected: corrected.gated("lower"),
     lambda corrected: corrected.correlated(),
     lambda corrected: corrected.by_category({"1": "x"}),
     lambda corrected: corrected.best_of({"a": "x", "b": "y"}),
@@ -285,5 +285,5 @@ def test_csv_is_read_as_the_frame(runs):
 def test_json_is_read_again(runs):
     found = compare(runs, QRELS, NAMES, all_pairs=True, unjudged=True)
     content = json.loads(found.format("json"))
-    assert {*content} == {"trec_eval", "runs", "digests", "significance", "unjudged_at_10", "holes"}
+    assert {*content} == {"greylag", "trec_eval", "runs", "digests", "significance", "unjudged_at_10", "holes"}
     assert content["runs"]["one"]["means"] == found.scores["one"].by_measure
