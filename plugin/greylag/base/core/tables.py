@@ -138,10 +138,15 @@ def as_latex(table: Table, label: str = "", note: str = "") -> str:
         else:  # what follows the end of a row would be its argument
             rows.append(re.sub(r"^(?=[*\[])", "{}", f"{' & '.join(map(cell, row))} \\\\"))
 
+    signed = [any(isinstance(value, Marked) and value.mark for value in column) for column in zip(*cells, strict=True)]
+
     def side(column: int) -> str:
-        # Numbers stand below each other at the left of their marks.
-        marked = any(isinstance(value := row[column], Marked) and value.mark for row in cells)
-        return "r" if _is_numeric(replace(table, rows=cells), column) and not marked else "l"
+        # Numbers stand below each other at the left of their marks, and so do those beside them that are as long.
+        values = [row[column] for row in cells]
+        printed = {len(cell_text(replace(v, mark=""), 0)) if isinstance(v, Marked) else -1 for v in values}
+        beside = any(signed) and -1 not in printed and len(printed) == 1
+        numeric = _is_numeric(replace(table, rows=cells), column)
+        return "r" if numeric and not (signed[column] or beside) else "l"
 
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
     caption += [f"\\label{{{label}}}"] if label and caption else []

@@ -477,8 +477,13 @@ class Collections(Formatted):
         tested = {name: (part.scores, part.significance) for name, part in self.parts.items() if part.significance}
         charts = [collections_chart(self.shared)] if self.shared and len(tested) == len(self.parts) else []
         shown = [f"{name}: {verdict([pair])}" for name, pair in tested.items()]
-        own = [replace(result([pair]), title=name) for name, pair in tested.items()]
+        own = [replace(result([_without_power(*pair)]), title=name) for name, pair in tested.items()]
         return [Section("Scores", parts=[*shown, *tables, *charts]), *own]
+
+
+def _without_power(scores: Mapping[str, Scores], tests: Significance) -> tuple[Mapping[str, Scores], Significance]:
+    """Leave out the differences that the queries reveal, which a page says once."""
+    return scores, replace(tests, comparisons=tuple(replace(c, detectable=None) for c in tests.comparisons))
 
 
 def _paper(

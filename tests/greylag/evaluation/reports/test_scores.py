@@ -212,7 +212,7 @@ def test_forms():
         r"\centering",
         r"\caption{Means over 2 judged queries.}",
         r"\label{tab:greylag}",
-        r"\begin{tabular}{@{}llr@{}}",
+        r"\begin{tabular}{@{}lll@{}}",
         r"\toprule",
         r"run & AP & P@5 \\",
         r"\midrule",
