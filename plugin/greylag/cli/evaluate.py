@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from greylag.base import FormatError, ParameterError, read_pairs
-from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
+from greylag.base import FormatError, ParameterError, read_pairs, write_text
+from greylag.cli.options import NAMED_FILES, Rule, Shared, Teams, TheNames, check_rules, given_options, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.evaluation import (
     FORMS,
@@ -19,10 +19,12 @@ from greylag.evaluation import (
     Evaluation,
     Floors,
     GateRule,
+    QrelsAgreement,
     RunParts,
     Test,
     check_form,
     compare,
+    compare_qrels,
     fold_folders,
     is_evaluation,
     is_feature_file,
@@ -35,6 +37,8 @@ from greylag.evaluation import (
 _log = logging.getLogger("greylag")
 FAILED = 3
 """The exit code of a gate that fails."""
+OF_QRELS = {"--qrels", "--other-qrels", "--topics", "--format"}
+"""The options that compare judgements without runs."""
 _ALONE = "it is of one collection, whose scores are not corrected"
 RULES = [
     Rule("--floor-by", "it says what floors are held against", needed="--floor"),
@@ -48,7 +52,7 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
-    Rule("--tau --other-qrels --best-of-team --categories", _ALONE, excluded="--collection --predicted"),
+    Rule("--tau --other-qrels --best-of-team --categories --out-sheets", _ALONE, excluded="--collection --predicted"),
     Rule("--fail-if --floor", "it is of one collection", excluded="--collection"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
@@ -56,7 +60,13 @@ RULES = [
 
 def evaluate(
     context: typer.Context,
-    runs: Runs,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables. None is needed with --other-qrels."
+        ),
+        NAMED_FILES,
+    ] = None,
     qrels: Annotated[
         list[Path] | None,
         typer.Option(
@@ -179,6 +189,14 @@ def evaluate(
             help="Also draw a chart of changes by topic: .svg, or with the extra `figures` .pdf or .png.",
         ),
     ] = None,
+    out_sheets: Annotated[
+        Path | None,
+        typer.Option(
+            "--out-sheets",
+            help="Also write TREC's sheets into this folder: a table and a page of topics (best, median and worst over "
+            "all runs), and of each team's or run's scores against the median.",
+        ),
+    ] = None,
     subtopics: Annotated[
         bool, typer.Option("--subtopics", help="Judgements are by subtopic or nugget: columns or JSON lines.")
     ] = False,
@@ -194,6 +212,9 @@ def evaluate(
         raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
+    if not runs:
+        write_line(_agreement(context, shared, qrels, other_qrels, topics).format(form))
+        return
     rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors, floor_by)
     if form == "junit" and not (rule or least):
         raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
@@ -228,6 +249,7 @@ def evaluate(
     )
     evaluation = evaluation.ordered(files) if order == "given" else evaluation
     evaluation = evaluation if release is None else evaluation.released(release)
+    evaluation = evaluation if teams is None else evaluation.of_teams(teams)
     gate = None
     if isinstance(evaluation, Evaluation):
         evaluation = evaluation.correlated() if tau else evaluation
@@ -235,6 +257,8 @@ def evaluate(
         evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
         evaluation = evaluation.gated(rule, floors=least) if rule or least else evaluation
         gate = evaluation.gate
+        if out_sheets is not None:
+            _write_sheets(evaluation, out_sheets)
         if out_figure is not None and evaluation.significance:
             from greylag.evaluation import changes_figure, write_figure
 
@@ -244,6 +268,28 @@ def evaluate(
         if form not in ("text", "json"):  # a page or table goes to a file, and the build's log has it, too
             _log.error("%s", gate)
         raise typer.Exit(FAILED)
+
+
+def _write_sheets(evaluation: Evaluation, folder: Path) -> None:
+    """Write an evaluation's sheets into a folder, which is made."""
+    sheets = evaluation.sheets()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(folder, None, f"cannot be made ({error.strerror}): name a folder") from None
+    for name, text in sheets.items():
+        write_text(folder / name, text)
+
+
+def _agreement(
+    context: typer.Context, shared: Shared, qrels: Sequence[Path], other: Path | None, topics: Path | None
+) -> QrelsAgreement:
+    """Compare judgements without runs; refuse options that are of runs."""
+    if other is None:
+        raise ParameterError("RUN is missing: name the runs to score, or --other-qrels to compare judgements alone")
+    if others := sorted(given_options(context) - OF_QRELS):
+        raise ParameterError(f"RUN is missing: {others[0]} is of runs")
+    return compare_qrels(*(shared.qrels(paths, topics=topics) for paths in (qrels, [other])))
 
 
 def _floors(texts: Sequence[str] | None, by: Literal["mean", "low"]) -> Floors | None:

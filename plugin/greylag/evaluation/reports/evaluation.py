@@ -45,8 +45,10 @@ from greylag.evaluation.reports.parts import (
     paper_table,
     scores_by_category,
     stacked,
+    with_teams,
 )
 from greylag.evaluation.reports.scores import (
+    Unretrieved,
     equivalence_note,
     has_many_pairs,
     means_table,
@@ -170,7 +172,9 @@ class Evaluation(Formatted):
     rankings : tuple of RankCorrelation, default ()
         Adds a table of how far the measures agree about the order of the runs; see `correlated`.
     teams : mapping, optional
-        The teams of all runs, if the best run of each is shown; see `best_of`.
+        The teams of all runs, a column of tables; see `of_teams`.
+    best_of_teams : bool, default False
+        Whether the best run of each team is shown; see `best_of`.
     verdict : str, default ""
         What the comparisons by the first measure show, in a paragraph, which text ends with.
     categories : mapping, optional
@@ -183,6 +187,10 @@ class Evaluation(Formatted):
         The runs' tags by name, by which teams may be given, too.
     release : str, default ""
         A name of what was evaluated, such as a version; see `released`.
+    unretrieved : Unretrieved, optional
+        How many judged documents none of the runs has.
+    relevant : mapping, optional
+        The number of relevant documents by qid, which `sheets` have.
     """
 
     scores: Mapping[str, Scores]
@@ -194,12 +202,15 @@ class Evaluation(Formatted):
     agreement: Agreement | None = None
     rankings: tuple[RankCorrelation, ...] = ()
     teams: Mapping[str, str] | None = None
+    best_of_teams: bool = False
     verdict: str = ""
     categories: Mapping[str, str] = field(default_factory=dict)
     gate: Gate | None = None
     digests: Mapping[str, str] | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     release: str = ""
+    unretrieved: Unretrieved | None = None
+    relevant: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_comparable(self.scores)
@@ -231,16 +242,38 @@ class Evaluation(Formatted):
             raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
         return replace(self, rankings=compare_measures(self.scores))
 
-    def best_of(self, teams: Teams) -> Evaluation:
-        """Keep the best run of each team by the first measure, and the baselines; test these anew.
+    def of_teams(self, teams: Teams) -> Evaluation:
+        """Add a column of teams to all tables.
 
         Teams are as `pool_runs` takes them, by names of runs or tags; what was read from JSON has names alone.
         """
+        return replace(
+            self, teams=assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
+        )
+
+    def best_of(self, teams: Teams) -> Evaluation:
+        """Keep the best run of each team, as `of_teams` takes them, by the first measure, and the baselines.
+
+        Tests, tau and views of judgements are of these runs alone.
+        """
         self._exclude_corrections("best_of")
-        assigned = assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
-        kept = best_runs(self.scores, assigned, self.significance.baselines if self.significance else ())
+        named = self.of_teams(teams)
+        kept = best_runs(self.scores, named.teams or {}, self.significance.baselines if self.significance else ())
         shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}
-        return replace(self, unjudged=shares, teams=assigned)._with_runs({name: self.scores[name] for name in kept})
+        best = replace(named, unjudged=shares, best_of_teams=True)
+        return best._with_runs({name: self.scores[name] for name in kept})
+
+    def sheets(self) -> dict[str, str]:
+        """Make pages and CSV by name of file, by the first measure, as TREC hands out.
+
+        ``topics`` has the best, median and worst score over all runs of each topic, the lowest median first, and the
+        number of relevant documents. A sheet per team of `of_teams`, or per run, has its runs against the median, topic
+        by topic. Each is a table (``.csv``), and a page with a chart that links the others (``.html``).
+        """
+        from greylag.evaluation.reports.sheets import make_sheets  # which no other form needs
+
+        self._exclude_corrections("sheets")
+        return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
 
     def released(self, release: str) -> Evaluation:
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
@@ -287,6 +320,11 @@ class Evaluation(Formatted):
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
+        made = self._tables(per_query=per_query, wide=wide, complete=complete)
+        return [with_teams(table, self.teams or {}) for table in made]
+
+    def _tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables without teams."""
         agreed = self.agreement.tables if self.agreement else []
         agreed = [*agreed, rankings_table(self.rankings)] if self.rankings else agreed
         if self.corrections:
@@ -304,9 +342,10 @@ class Evaluation(Formatted):
             compared = comparison_table("", tests) if wide else narrow_table(tests)
             caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
-        if self.teams:
+        if self.best_of_teams:
             measure = next(iter(self.scores.values())).measures[0]
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
+        notes.append(self.unretrieved.note() if self.unretrieved else "")
         notes += [unjudged_note(self.unjudged or {}), *self._release_notes]
         others += [category_table(self.scores, self._category_scores())] if self.categories and not per_query else []
         others += [*self._holes_tables(many=many), *agreed]
@@ -329,13 +368,14 @@ class Evaluation(Formatted):
         """Return all figures, unrounded, as a dictionary that JSON can represent; a gate comes first."""
         head: dict[str, Any] = {"gate": self.gate.to_dict()} if self.gate else {}
         head |= {"greylag": __version__} | ({"release": self.release} if self.release else {})
-        agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
+        agreed: dict[str, Any] = {"agreement": self.agreement.to_dict()} if self.agreement else {}
         agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
         if self.corrections:
             return head | self.corrections.to_dict() | agreed
         content = head | to_dict(self.scores, self.significance)
         content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
-        content |= {"best_of": self.teams} if self.teams else {}
+        content |= {"best_of" if self.best_of_teams else "teams": self.teams} if self.teams else {}
+        content |= {"unretrieved": self.unretrieved._asdict()} if self.unretrieved else {}
         content |= {"digests": self.digests} if self.digests else {}
         parts = self._category_scores().items()
         means = {name: {run: scores.by_measure for run, scores in part.items()} for name, part in parts}
@@ -343,12 +383,13 @@ class Evaluation(Formatted):
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
     def _gate_tables(self) -> list[Table]:
-        return [self.gate.table] if self.gate else []
+        return [with_teams(self.gate.table, self.teams or {})] if self.gate else []
 
     def _first_table(self, per_query: bool) -> Table:
         if self.gate or per_query or not self.categories:
             return Formatted._first_table(self, per_query)
-        return means_by_topics(self.tables(complete=True)[0], self._category_scores())
+        means = means_by_topics(self._tables(complete=True)[0], self._category_scores())
+        return with_teams(means, self.teams or {})
 
     def _terminal_text(self, per_query: bool) -> str:
         # Of a gate, its checks alone.
@@ -356,7 +397,8 @@ class Evaluation(Formatted):
 
     def _paper_source(self, per_query: bool, number: int = 1) -> str:
         tested, corrected = {"": (self.scores, self.significance)}, self.corrections is not None
-        source = _paper(self.tables(per_query=per_query), tested, per_query, corrected=corrected, number=number)
+        tables, teams = self.tables(per_query=per_query), self.teams or {}
+        source = _paper(tables, tested, per_query, corrected=corrected, number=number, teams=teams)
         return "".join(f"% {line}\n" for line in str(self.gate).splitlines() if self.gate) + source
 
     def _page_sections(self, per_query: bool) -> list[Section]:
@@ -378,12 +420,45 @@ class Evaluation(Formatted):
     def _with_runs(self, scores: Mapping[str, Scores]) -> Evaluation:
         """Keep these runs, in this order, and test them anew."""
         kept, tests = replace(self, scores=scores, gate=None), self.significance
+        kept = replace(kept, holes=self.holes.of_runs(scores)) if self.holes else kept
+        kept = replace(kept, agreement=self.agreement.of_runs(scores)) if self.agreement else kept
+        several = len(scores) > 1 and self.rankings
+        kept = replace(kept, rankings=compare_measures(scores) if several else ())
         return kept.tested(compare_again({"": scores}, tests)[""]) if tests else kept
 
     def _exclude_corrections(self, view: str) -> None:
         """Raise `ParameterError` for scores that stand for corrected means."""
         if self.corrections:
             raise ParameterError(f"predicted judgements exclude {view}: leave predicted or this out")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QrelsAgreement(Formatted):
+    """The agreement of two sets of judgements without runs, which `compare_qrels` makes."""
+
+    agreement: Agreement
+
+    def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the table of documents that both judged."""
+        return self.agreement.tables
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a dictionary that JSON can represent."""
+        return {"greylag": __version__, "agreement": self.agreement.to_dict()}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {self.agreement.topics[0]} topics>"
+
+    def _terminal_text(self, per_query: bool) -> str:
+        return as_text(replace(self.tables()[0], caption="")) + f"\n{self.tables()[0].caption}\n"
+
+    def _paper_source(self, per_query: bool) -> str:
+        return as_latex(self.tables()[0], "tab:greylag")
+
+    def _page_sections(self, per_query: bool) -> list[Section]:
+        from greylag.evaluation.reports.report import Section
+
+        return [Section("Agreement", parts=self.tables())]
 
 
 def ordered_scores(scores: Mapping[str, Scores], names: Iterable[str]) -> dict[str, Scores]:
@@ -418,6 +493,10 @@ class Collections(Formatted):
         parts = {name: part.released(release) for name, part in self.parts.items()}
         return replace(self, parts=parts, release=release)
 
+    def of_teams(self, teams: Teams) -> Collections:
+        """Add a column of teams to all tables, as `Evaluation.of_teams` does."""
+        return replace(self, parts={name: part.of_teams(teams) for name, part in self.parts.items()})
+
     def ordered(self, names: Iterable[str]) -> Collections:
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
         listed = [*names]
@@ -431,6 +510,15 @@ class Collections(Formatted):
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make one table of the parts if they can share it, else each part's own."""
+        made = self._tables(per_query=per_query, wide=wide, complete=complete)
+        return [with_teams(table, self._teams) for table in made] if self.shared else made
+
+    @property
+    def _teams(self) -> Mapping[str, str]:
+        return next(iter(self.parts.values())).teams or {}
+
+    def _tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables, those that parts share without teams."""
         if not (tested := self.shared):
             made = partial(Evaluation.tables, per_query=per_query, wide=wide, complete=complete)
             own = {name: made(part) for name, part in self.parts.items()}
@@ -447,6 +535,7 @@ class Collections(Formatted):
         elif tests:
             first, *others = joint_comparisons(tested)
             others = [replace(first, caption=f"{first.caption} {tests.method}{equivalence_note(tests)}"), *others]
+        notes += [part.unretrieved.note(f"{name}: ") for name, part in self.parts.items() if part.unretrieved]
         notes += [unjudged_note(part.unjudged or {}, f"{name}: ") for name, part in self.parts.items()]
         notes += [f"Release: {self.release}."] if self.release else []
         by_table = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
@@ -466,7 +555,7 @@ class Collections(Formatted):
 
     def _paper_source(self, per_query: bool) -> str:
         if shared := self.shared:
-            return _paper(self.tables(per_query=per_query), shared, per_query)
+            return _paper(self.tables(per_query=per_query), shared, per_query, teams=self._teams)
         return "\n".join(part._paper_source(per_query, number) for number, part in enumerate(self.parts.values(), 1))
 
     def _page_sections(self, per_query: bool) -> list[Section]:
@@ -487,7 +576,13 @@ def _without_power(scores: Mapping[str, Scores], tests: Significance) -> tuple[M
 
 
 def _paper(
-    tables: Sequence[Table], tested: Tested, per_query: bool, *, corrected: bool = False, number: int = 1
+    tables: Sequence[Table],
+    tested: Tested,
+    per_query: bool,
+    *,
+    corrected: bool = False,
+    number: int = 1,
+    teams: Mapping[str, str] | None = None,
 ) -> str:
     """Format the first table as LaTeX, and notes, other tables and works to cite as comments."""
     first, *others = tables
@@ -496,7 +591,8 @@ def _paper(
     caption = "Scores of each query." if per_query else first.caption.partition("\n")[0]
     shown, note = replace(first, caption=caption, rows=rows), ""
     if not (corrected or per_query):
-        shown, note = paper_table(tested), paper_note(tested)
+        by_label = {labels[name]: team for name, team in (teams or {}).items() if name in labels}
+        shown, note = with_teams(paper_table(tested), by_label), paper_note(tested)
     names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
     cited = cite("prediction-powered" if corrected else ", ".join(dict.fromkeys(names)))
     comments = "\n".join([first.caption, *map(as_text, others), *cited]).splitlines()
@@ -508,9 +604,12 @@ def _page(value: Any, per_query: bool) -> str:
     """Write a page: sentences of the comparisons, tables, charts."""
     from greylag.evaluation.reports.report import report_page  # which no other form needs
 
-    # The command that made the page, for whoever finds it later.
-    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
-    return report_page("Evaluation", value._page_sections(per_query), origin)
+    return report_page("Evaluation", value._page_sections(per_query), _origin())
+
+
+def _origin() -> dict[str, Any]:
+    """Return the command that made a page, for whoever finds it later, and versions."""
+    return {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
 
 
 def _readable(table: Table, tests: Significance | None) -> Table:

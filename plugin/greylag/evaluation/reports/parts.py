@@ -140,6 +140,19 @@ def scores_by_category(scores: Mapping[str, Scores], categories: Mapping[str, st
     return parts
 
 
+def with_teams(table: Table, teams: Mapping[str, str]) -> Table:
+    """Add a column of the runs' teams after that of runs, if there are both."""
+    if not teams or "run" not in table.header:
+        return table
+    place = list(table.header).index("run") + 1
+
+    def added(row: Row) -> Row:  # a heading has one cell
+        return row if len(row) < place else [*row[:place], teams.get(str(row[place - 1]), ""), *row[place:]]
+
+    rows = [row if len(row) == 1 < len(table.header) else added(row) for row in table.rows]
+    return replace(table, header=[*table.header[:place], "team", *table.header[place:]], rows=rows)
+
+
 def means_by_topics(whole: Table, parts: Mapping[str, Mapping[str, Scores]]) -> Table:
     """Put means of each category below those of all topics, with a column that says which."""
     place = list(whole.header).index("run") + 1
