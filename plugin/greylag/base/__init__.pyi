@@ -90,6 +90,7 @@ from .core.tables import as_markdown as as_markdown
 from .core.tables import as_text as as_text
 from .core.tables import as_tsv as as_tsv
 from .core.tables import cell_text as cell_text
+from .core.tables import escape_markdown as escape_markdown
 from .core.tables import html_text as html_text
 from .core.tables import imported as imported
 from .core.tables import table_frame as table_frame

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
+from greylag import __version__
 from greylag.base import GreylagError, ParameterError
 from greylag.cli.options import Rule, Shared, Topics, check_rules
 from greylag.cli.terminal import write_line
@@ -33,6 +36,7 @@ def check(
         ),
     ] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Maximum number of documents per topic.")] = DEPTH,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Format of the findings.")] = "text",
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 
@@ -46,27 +50,36 @@ def check(
         from greylag.index import LuceneIndex
 
         known = LuceneIndex(index).known_docids
-    refused, submissions = [], dict[str, Submission]()
+    refused, submissions, content, warnings = [], dict[str, Submission](), dict[str, Any](), list[str]()
     for path, times in Counter(runs).items():
         if times > 1:
-            _log.warning("%s is given %d times, and counts once", path, times)
+            warnings.append(f"{path} is given {times} times, and counts once")
         try:
             submission = check_submission(path, asked, known=known, depth=depth)
         except GreylagError as error:  # such as an empty file; the runs after it are checked, too
-            write_line(f"{'refused':8}file: {error}")
-            broken = ["file"]
+            lines, broken, content[str(path)] = [f"{'refused':8}file: {error}"], ["file"], {"error": str(error)}
         else:
             submissions[str(path)] = submission
-            write_line("\n".join(map(str, submission.findings)))
+            lines = [*map(str, submission.findings)]
             broken = [finding.rule for finding in submission.findings if finding.broken]
             submission.ties.warn(path)
-        write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
+            found = {"findings": [*map(asdict, submission.findings)], "ties_turned": submission.ties.turned}
+            content[str(path)] = {"tag": submission.tag, **found}
+        content[str(path)] = {"passed": not broken, "refused_for": broken, **content[str(path)]}
+        if form == "text":
+            word = f"refused for {', '.join(broken)}" if broken else "follows the rules"
+            write_line("\n".join([*lines, f"{path}: {word}"]))
         refused += [str(path)] if broken else []
-    for warning in identical({name: run.rankings for name, run in submissions.items() if run.rankings}):
-        _log.warning("%s", warning)
+    warnings += identical({name: run.rankings for name, run in submissions.items() if run.rankings})
     # Two runs with one tag would be one line of the track's results.
     for names in group_equal({name: run.tag for name, run in submissions.items() if run.tag}):
-        _log.warning(f"{few_names(names)} have the same tag, {submissions[names[0]].tag}: give each run one of its own")
+        same = f"{few_names(names)} have the same tag, {submissions[names[0]].tag}"
+        warnings.append(f"{same}: give each run one of its own")
+    for warning in warnings:
+        _log.warning("%s", warning)
+    if form == "json":
+        whole = {"greylag": __version__, "passed": not refused, "runs": content, "warnings": warnings}
+        write_line(json.dumps(whole, indent=1))
     if refused:
         number = f"{len(refused)} of {len(runs)} runs" if len(runs) > 1 else "the run"
         raise ParameterError(f"{number} would be refused, for the reasons above: {few_names(refused)}")

@@ -10,18 +10,21 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from greylag.base import FormatError, ParameterError, read_pairs
-from greylag.cli.options import NAMED_FILES, Rule, Runs, Shared, Teams, TheNames, check_rules, parse_measures
+from greylag.base import FormatError, ParameterError, read_pairs, write_text
+from greylag.cli.options import NAMED_FILES, Rule, Shared, Teams, TheNames, check_rules, given_options, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.evaluation import (
     FORMS,
     Correction,
     Evaluation,
+    Floors,
     GateRule,
+    QrelsAgreement,
     RunParts,
     Test,
     check_form,
     compare,
+    compare_qrels,
     fold_folders,
     is_evaluation,
     is_feature_file,
@@ -34,8 +37,11 @@ from greylag.evaluation import (
 _log = logging.getLogger("greylag")
 FAILED = 3
 """The exit code of a gate that fails."""
+OF_QRELS = {"--qrels", "--other-qrels", "--topics", "--format"}
+"""The options that compare judgements without runs."""
 _ALONE = "it is of one collection, whose scores are not corrected"
 RULES = [
+    Rule("--floor-by", "it says what floors are held against", needed="--floor"),
     Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
         "--predicted",
@@ -46,14 +52,21 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
-    Rule("--tau --other-qrels --best-of-team --categories --fail-if", _ALONE, excluded="--collection --predicted"),
+    Rule("--tau --other-qrels --best-of-team --categories --out-sheets", _ALONE, excluded="--collection --predicted"),
+    Rule("--fail-if --floor", "it is of one collection", excluded="--collection"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
 
 def evaluate(
     context: typer.Context,
-    runs: Runs,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables. None is needed with --other-qrels."
+        ),
+        NAMED_FILES,
+    ] = None,
     qrels: Annotated[
         list[Path] | None,
         typer.Option(
@@ -131,7 +144,7 @@ def evaluate(
             "--format",
             metavar="|".join(FORMS),
             help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a "
-            "page.",
+            "page, JUnit's XML has the checks of --fail-if and --floor.",
         ),
     ] = "text",
     names: TheNames = "path",
@@ -154,11 +167,34 @@ def evaluate(
             "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
         ),
     ] = None,
+    floors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--floor",
+            metavar="MEASURE=SCORE",
+            help=f"Exit with {FAILED} if a run's mean is below, as in nDCG@10=0.3; needs no baseline. Can be repeated.",
+        ),
+    ] = None,
+    floor_by: Annotated[
+        Literal["mean", "low"],
+        typer.Option("--floor-by", help="Hold floors against the mean, or the low end of its one-sided 95 % interval."),
+    ] = "mean",
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="TEXT", help="Name of what is evaluated, for JSON and notes.")
+    ] = None,
     out_figure: Annotated[
         Path | None,
         typer.Option(
             "--out-figure",
             help="Also draw a chart of changes by topic: .svg, or with the extra `figures` .pdf or .png.",
+        ),
+    ] = None,
+    out_sheets: Annotated[
+        Path | None,
+        typer.Option(
+            "--out-sheets",
+            help="Also write TREC's sheets into this folder: a table and a page of topics (best, median and worst over "
+            "all runs), and of each team's or run's scores against the median.",
         ),
     ] = None,
     subtopics: Annotated[
@@ -176,7 +212,14 @@ def evaluate(
         raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    rule = None if fail_if is None else GateRule.parse(fail_if)
+    if not runs:
+        write_line(_agreement(context, shared, qrels, other_qrels, topics).format(form))
+        return
+    rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors, floor_by)
+    if form == "junit" and not (rule or least):
+        raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
+    if least and (measures or not baseline):
+        measures = [*(measures or ()), *map(str, least.least)]
     files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
     by_name = dict[str, tuple[dict[str, Path | RunParts], Any]]()
     for name in collections or [""]:
@@ -205,22 +248,62 @@ def evaluate(
         other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
     )
     evaluation = evaluation.ordered(files) if order == "given" else evaluation
+    evaluation = evaluation if release is None else evaluation.released(release)
+    evaluation = evaluation if teams is None else evaluation.of_teams(teams)
     gate = None
     if isinstance(evaluation, Evaluation):
         evaluation = evaluation.correlated() if tau else evaluation
         evaluation = evaluation.best_of(teams) if best_of_team and teams is not None else evaluation
         evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
-        evaluation = evaluation if rule is None else evaluation.gated(rule)
+        evaluation = evaluation.gated(rule, floors=least) if rule or least else evaluation
         gate = evaluation.gate
+        if out_sheets is not None:
+            _write_sheets(evaluation, out_sheets)
         if out_figure is not None and evaluation.significance:
             from greylag.evaluation import changes_figure, write_figure
 
             write_figure(out_figure, changes_figure([(evaluation.scores, evaluation.significance)]))
     write_line(evaluation.format(form, per_query=per_query))
     if gate and not gate.passed:
-        if form not in ("text", "json"):  # the others do not show it
+        if form not in ("text", "json"):  # a page or table goes to a file, and the build's log has it, too
             _log.error("%s", gate)
         raise typer.Exit(FAILED)
+
+
+def _write_sheets(evaluation: Evaluation, folder: Path) -> None:
+    """Write an evaluation's sheets into a folder, which is made."""
+    sheets = evaluation.sheets()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(folder, None, f"cannot be made ({error.strerror}): name a folder") from None
+    for name, text in sheets.items():
+        write_text(folder / name, text)
+
+
+def _agreement(
+    context: typer.Context, shared: Shared, qrels: Sequence[Path], other: Path | None, topics: Path | None
+) -> QrelsAgreement:
+    """Compare judgements without runs; refuse options that are of runs."""
+    if other is None:
+        raise ParameterError("RUN is missing: name the runs to score, or --other-qrels to compare judgements alone")
+    if others := sorted(given_options(context) - OF_QRELS):
+        raise ParameterError(f"RUN is missing: {others[0]} is of runs")
+    return compare_qrels(*(shared.qrels(paths, topics=topics) for paths in (qrels, [other])))
+
+
+def _floors(texts: Sequence[str] | None, by: Literal["mean", "low"]) -> Floors | None:
+    """Parse MEASURE=SCORE; None without any."""
+    floors = dict[str, str]()
+    for text in texts or ():
+        name, sign, floor = text.rpartition("=")  # as measures may have one, too
+        if not sign:
+            raise ParameterError(f"--floor {text!r:.60} is not of the form MEASURE=SCORE, such as nDCG@10=0.3")
+        name = name.strip().removesuffix(">").strip()
+        if name in floors:
+            raise ParameterError(f"--floor of {name} is given twice: give it once")
+        floors[name] = floor
+    return Floors.parse(floors, by) if floors else None
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:

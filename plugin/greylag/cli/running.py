@@ -19,7 +19,7 @@ import typer
 from greylag.base import DependencyError, ParameterError, file_stamp, named_files, record_files
 from greylag.cli.options import Shared
 
-OUTPUTS = ("out", "out_run", "out_model", "out_figure")
+OUTPUTS = ("out", "out_run", "out_model", "out_figure", "out_sheets")
 """The parameters of commands that name a file or folder to write."""
 RESUMED_COMMANDS = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""

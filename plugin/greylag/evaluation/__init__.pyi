@@ -9,9 +9,11 @@ from .fusion import PooledSources as PooledSources
 from .fusion import fuse_runs as fuse_runs
 from .reports.charts import change_chart as change_chart
 from .reports.comparison import compare as compare
+from .reports.comparison import compare_qrels as compare_qrels
 from .reports.earlier import read_evaluation as read_evaluation
 from .reports.evaluation import Collections as Collections
 from .reports.evaluation import Evaluation as Evaluation
+from .reports.evaluation import QrelsAgreement as QrelsAgreement
 from .reports.figures import Figure as Figure
 from .reports.figures import Panel as Panel
 from .reports.figures import line_figure as line_figure
@@ -70,6 +72,7 @@ from .reports.evaluation import FORMS as FORMS
 from .reports.evaluation import check_form as check_form
 from .reports.excerpts import excerpts as excerpts
 from .reports.figures import write_figure as write_figure
+from .reports.gate import Floors as Floors
 from .reports.gate import GateRule as GateRule
 from .reports.names import Naming as Naming
 from .reports.names import name_files as name_files

@@ -55,7 +55,7 @@ from greylag.studies.study import WORK, Context, Outcome, Progress, Study
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
-STUDY_FORMS = tuple(form for form in FORMS if form != "html")  # a study has a report for it
+STUDY_FORMS = tuple(form for form in FORMS if form not in ("html", "junit"))  # a study has a report, and no gate
 _WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.run|models/.+\.json")  # by studies
 
 

@@ -69,6 +69,15 @@ def test_runs_after_one_that_cannot_be_read_are_checked(command, made, tmp_path)
     assert verdicts == ["refused for file", "follows the rules", "refused for file"]
     assert f"refused file: {names[0]}: is empty" in shown
     assert (code, err.count("\n"), "2 of 3 runs" in err) == (2, 1, True)
+    code, out, _ = command("check", "--topics", made / "topics.tsv", *names, "--format", "json")
+    content = json.loads(out)
+    assert (code, content["passed"], content["warnings"]) == (2, False, [])
+    assert [run["refused_for"] for run in content["runs"].values()] == [["file"], [], ["file"]]
+    assert content["runs"][str(names[0])]["error"].startswith(f"{names[0]}: is empty")
+    right = content["runs"][str(names[1])]
+    lines = [f"{'ok':7} {finding['rule']}: {finding['detail']}" for finding in right["findings"]]
+    assert "\n".join(lines) in shown
+    assert (right["passed"], right["tag"], right["ties_turned"]) == (True, "bm25", 0)
 
 
 def test_what_several_runs_share_is_told(command, made, tmp_path):
@@ -84,6 +93,8 @@ def test_what_several_runs_share_is_told(command, made, tmp_path):
     assert (code, err.count("\n")) == (0, 2)
     assert f"{run}, {copy} have the same tag, bm25: give each run one of its own" in err
     assert f"{copy} is given 2 times, and counts once" in err
+    told = json.loads(command(*topics, copy, copy, "--format", "json")[1])["warnings"]
+    assert err.splitlines() == [f"greylag: warning: {one}" for one in told]
     other.write_text("".join(f"x{line}" for line in text.splitlines(keepends=True)))
     code, shown, err = command(*topics, other)
     assert (code, "no topic is among the topics: are both for the same task?" in shown) == (2, True)

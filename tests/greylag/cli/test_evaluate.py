@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from greylag.cli.options import parse_measures
-from greylag.evaluation import compare, parse_measure, read_qrels
-from greylag.evaluation.reports.evaluation import FORMS
+from greylag.evaluation import compare, compare_qrels, parse_measure, read_qrels
+from greylag.studies import STUDY_FORMS
 from tests.greylag.cli.conftest import write_qrels
 from tests.processes import run
 
@@ -90,7 +90,7 @@ def test_the_shell_and_python_print_the_same(command, made, runs, half, predicte
     found = found.correlated().best_of("^[A-Z]+|half") if "best-of-team" in words else found
     named = [f"{name}={path}" for name, path in files.items()]
     given = [predicted[3] if word == "PREDICTED" else word for word in words.split()]
-    for form in FORMS:
+    for form in (*STUDY_FORMS, "html"):
         line = ["evaluate", *named, "--qrels", qrels, "-m", "AP", "-m", "nDCG@10", "--format", form, *given]
         code, out, _ = command(*line)
         shown = found.format(form, per_query="per-query" in words)
@@ -262,6 +262,9 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made
         ("RUN --out-figure x.svg", "--out-figure needs --baseline or --all-pairs"),
         ("RUN --test sign", "--test"),
         ("RUN --best-of-team", "--teams"),
+        ("RUN --out-sheets RUN", "RUN, which it would replace".partition(" ")[2]),
+        ("--other-qrels QRELS --tau", "RUN is missing: --tau"),
+        ("--topics x.tsv", "or --other-qrels"),
         ("RUN --subtopics --qrels SUBTOPICS", "corrected"),
         ("RUN --other-qrels nowhere", "nowhere"),
         ("RUN --collection x --collection x", "x is given twice"),
@@ -326,3 +329,26 @@ def test_metadata_of_a_search_and_a_fusion(command, made, collection, tmp_path, 
     assert rest == fused.read_text()
     given.write_text("actors: {}\n")
     assert "'actors': did you mean actor" in refused("--metadata", given, *words[:-1], tmp_path / "new.run")
+
+
+def test_judgements_are_compared_without_runs(command, made, tmp_path):
+    (tmp_path / "other.txt").write_text("".join((made / "qrels.txt").read_text().splitlines(keepends=True)[:50]))
+    words = ["evaluate", "--qrels", made / "qrels.txt", "--other-qrels", tmp_path / "other.txt"]
+    for form in (*STUDY_FORMS, "html"):
+        code, out, _ = command(*words, "--format", form)
+        shown = compare_qrels(made / "qrels.txt", tmp_path / "other.txt").format(form)
+        assert (code, out.removesuffix("\n")) == (0, shown.removesuffix("\n"))
+
+
+def test_sheets_are_those_of_python(command, made, runs, tmp_path):
+    files = {"BASE": runs[0], "QL": runs[1]}
+    words = ["evaluate", *(f"{name}={path}" for name, path in files.items()), "--qrels", made / "qrels.txt", "-m", "AP"]
+    assert command(*words, "--teams", "^[A-Z]", "--out-sheets", tmp_path / "new" / "sheets")[0] == 0
+    expected = compare(files, made / "qrels.txt", ["AP"]).of_teams("^[A-Z]").sheets()
+    written = {path.name: path.read_text() for path in (tmp_path / "new" / "sheets").iterdir()}
+    assert written.keys() == expected.keys()
+    assert {name: text for name, text in written.items() if name.endswith("csv")} == {
+        name: text for name, text in expected.items() if name.endswith("csv")
+    }
+    (tmp_path / "file").write_text("")
+    assert "name a folder" in command(*words, "--out-sheets", tmp_path / "file")[2]

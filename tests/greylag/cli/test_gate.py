@@ -4,15 +4,17 @@ A run is worse on all topics, or on those of one category alone, where means ove
 """
 
 import json
+import re
 from dataclasses import dataclass
 from itertools import product
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from greylag import compare, write_run
+from greylag import __version__, compare, write_run
 from greylag.base import Ranking, Run
-from greylag.evaluation import Scores, compare_scores, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure, read_evaluation
 from tests.greylag.cli.conftest import write_qrels
 from tests.greylag.evaluation.reports.test_gate import check
 from tests.refusals import refuses
@@ -123,6 +125,56 @@ def test_the_shell_fails_alike(road, folder, command):
         assert code == (0 if found.passed else 3)
         assert json.loads(out)["gate"] == json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert command(*words, "--format", "csv")[0] == code
+
+
+BEGINNINGS = {
+    "text": r"gate failed for 2 <b>: 3 of 7 checks fail; .*, or below its floor; 1 topics have .*\ntopics ",
+    "csv": r"gate,topics,run,.*\nfailed,",
+    "tsv": r"gate\ttopics\trun\t.*\nfailed\t",
+    "markdown": r"\*\*gate failed for 2 \\<b\\>: 3 of 7 checks fail; .*\*\*\n\n\| gate \| topics ",
+    "latex": r"% gate failed for 2 <b>: 3 of 7 checks fail; .*\n% topics .*\n",
+    "json": r'{\n "gate": {\n  "passed": false,',
+    "html": r"(?s).*<section>\n<h2 id=.section-1.>Gate</h2>\n<p>gate failed for 2 &lt;b&gt;: 3 of 7 checks fail; ",
+    "junit": r'<\?xml .*\n<testsuites>\n<testsuite name="greylag 2 &lt;b&gt;" tests="7" failures="3" ',
+}
+
+
+@pytest.mark.parametrize("form", BEGINNINGS)
+def test_a_failed_gate_is_what_each_form_begins_with(form, folder, command, tmp_path):
+    (tmp_path / "kinds.csv").write_text("".join(f"{qid},{name}\n" for qid, name in [*CATEGORIES.items()][1:]))
+    words = ["evaluate", "--qrels", folder / "qrels.txt", f"mine={folder / 'worse in one.run'}", "--fail-if", "lower"]
+    words += ["--baseline", folder / "then.json", "--floor", "nDCG@5 >= .9", "--release", "2 <b>"]
+    words += ["-m", "unj@5", "--categories", tmp_path / "kinds.csv"]
+    code, out, err = command(*words, "--format", form)
+    assert (code, bool(re.match(BEGINNINGS[form], out))) == (3, True), (out[:600], err)
+    assert (err == "") == (form in ("text", "json"))
+    assert command(*words, "--format", form)[1] == out
+    if form == "junit":
+        cases = ElementTree.fromstring(out).findall(".//testcase")
+        assert [len(case) for case in cases] == [1] * 3 + [0] * 4
+        assert {(case.get("classname"), case.get("name").rpartition(" by ")[2]) for case in cases} == {
+            *product(["all", "easy", "hard"], MEASURES)
+        }
+    if form == "json":
+        content = json.loads(out)
+        assert (content["greylag"], content["release"]) == (__version__, "2 <b>")
+        assert content["gate"]["topics_without_category"] == 1
+        (tmp_path / "now.json").write_text(out)
+        assert read_evaluation(tmp_path / "now.json").release == "2 <b>"
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("--floor nDCG@5", "MEASURE=SCORE"),
+        ("--floor nDCG@5=.1 --floor nDCG@5=.2", "given twice"),
+        ("--floor-by low", "--floor-by needs --floor"),
+        ("--format junit", "--format junit needs --fail-if or --floor"),
+        ("--release a\nb", "one line"),
+    ],
+)
+def test_words_of_a_gate_that_are_refused(words, part, folder, refused):
+    assert part in refused("evaluate", "--qrels", folder / "qrels.txt", folder / "worse.run", *words.split(" "))
 
 
 ABSENT = {

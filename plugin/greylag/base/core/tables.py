@@ -95,21 +95,24 @@ def unmarked(table: Table) -> list[list[str | float | None]]:
     return [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
 
 
+def escape_markdown(text: str) -> str:
+    """Escape what Markdown would take for its own signs."""
+    return _MARKDOWN.sub(r"\\\g<0>", text)
+
+
 def as_markdown(table: Table) -> str:
     """Format a table as GitHub's Markdown, with its caption as a paragraph below."""
-
-    def escaped(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\g<0>", text)
 
     def cell(value: Cell) -> str:
         mark = value.mark.strip() if isinstance(value, Marked) else ""
         plain = replace(value, mark="") if isinstance(value, Marked) else value
-        return escaped(cell_text(plain, table.decimals)) + (f"<sup>{escaped(mark)}</sup>" if mark else "")
+        shown = escape_markdown(cell_text(plain, table.decimals))
+        return shown + (f"<sup>{escape_markdown(mark)}</sup>" if mark else "")
 
     # Aligned to the right by what the cells have, as no column is declared to be numeric.
     sides = ["---:" if _is_numeric(table, column) else "---" for column in range(len(table.header))]
     rows = [[*map(cell, table.header)], sides, *([*map(cell, row)] for row in table.rows)]
-    note = f"\n{escaped(table.caption)}\n" if table.caption else ""
+    note = f"\n{escape_markdown(table.caption)}\n" if table.caption else ""
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + note
 
 
@@ -135,10 +138,15 @@ def as_latex(table: Table, label: str = "", note: str = "") -> str:
         else:  # what follows the end of a row would be its argument
             rows.append(re.sub(r"^(?=[*\[])", "{}", f"{' & '.join(map(cell, row))} \\\\"))
 
+    signed = [any(isinstance(value, Marked) and value.mark for value in column) for column in zip(*cells, strict=True)]
+
     def side(column: int) -> str:
-        # Numbers stand below each other at the left of their marks.
-        marked = any(isinstance(value := row[column], Marked) and value.mark for row in cells)
-        return "r" if _is_numeric(replace(table, rows=cells), column) and not marked else "l"
+        # Numbers stand below each other at the left of their marks, and so do those beside them that are as long.
+        values = [row[column] for row in cells]
+        printed = {len(cell_text(replace(v, mark=""), 0)) if isinstance(v, Marked) else -1 for v in values}
+        beside = any(signed) and -1 not in printed and len(printed) == 1
+        numeric = _is_numeric(replace(table, rows=cells), column)
+        return "r" if numeric and not (signed[column] or beside) else "l"
 
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
     caption += [f"\\label{{{label}}}"] if label and caption else []

@@ -10,7 +10,7 @@ from greylag.evaluation.reports.figures import Bar, Figure, Interval, bar_figure
 from greylag.evaluation.reports.parts import Tested, runs_and_measures
 from greylag.evaluation.reports.report import Section
 from greylag.evaluation.reports.scores import query_table, ranked
-from greylag.evaluation.reports.verdict import Compared, first_comparisons, verdict
+from greylag.evaluation.reports.verdict import Compared, first_comparisons, revealed, verdict
 from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
 from greylag.evaluation.scoring.significance import MOST_SENTENCES, Comparison
 
@@ -33,6 +33,11 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
         span = [change for pair in pairs for *_, change in _changes(scores, *pair)]
         charts += [replace(change_chart(scores, *pair, span), folded=many) for pair in pairs]
         charts += [scores_by_query(scores, name) for name in scores if name not in {after for _, after in pairs}]
+    # Which differences the queries reveal is said once, below the sentences of several comparisons.
+    told = [finding for finding in findings if isinstance(finding, Comparison)]
+    if len(told) > 1:
+        findings = [replace(one, detectable=None) if isinstance(one, Comparison) else one for one in findings]
+        findings.append(revealed(told))
     return Section("Result", parts=[*findings, more, *tables, *charts])
 
 

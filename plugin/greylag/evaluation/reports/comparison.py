@@ -26,19 +26,20 @@ from greylag.base import (
     naming,
 )
 from greylag.evaluation.reports.earlier import digests, earlier_measures, is_evaluation, read_earlier
-from greylag.evaluation.reports.evaluation import Collections, Evaluation
+from greylag.evaluation.reports.evaluation import Collections, Evaluation, QrelsAgreement
 from greylag.evaluation.reports.names import name_runs
 from greylag.evaluation.reports.parts import check_part_names
-from greylag.evaluation.reports.scores import best_first
+from greylag.evaluation.reports.scores import best_first, count_unretrieved
 from greylag.evaluation.scoring.agreement import (
     check_agreement,
     check_levels,
     check_rows,
     check_ties,
+    document_grades,
     few_names,
     identical,
 )
-from greylag.evaluation.scoring.concordance import Agreement, compare_judgements
+from greylag.evaluation.scoring.concordance import Agreement, common_topics, compare_judgements
 from greylag.evaluation.scoring.holes import score_holes
 from greylag.evaluation.scoring.margins import check_margin
 from greylag.evaluation.scoring.measures import Measure, parse_measures
@@ -50,6 +51,7 @@ from greylag.evaluation.scoring.scores import (
     by_query_alone,
     check_judged,
     ranking_keys,
+    retrieved_documents,
     score_documents,
     score_subtopics,
 )
@@ -156,8 +158,8 @@ def compare(
         for name, (named, judgements) in collections.items()
     }
     for standard in judged.values():
-        if other is not None and not as_qrels(standard.qrels).keys() & other.keys():
-            raise ParameterError("the two sets of judgements have no topic in common")
+        if other is not None:
+            common_topics(as_qrels(standard.qrels), other)
         if design.margin is not None:
             check_margin("margin", design.margin, standard.measures)
 
@@ -179,6 +181,15 @@ def compare(
         for warning in part.warnings:
             _log.warning("%s", f"{name}: {warning}" if name else warning)
     return Collections(parts) if qrels is None else replace(parts[""], digests=digests(judged[""].qrels))
+
+
+def compare_qrels(first: QrelsLike | str | Path, second: QrelsLike | str | Path) -> QrelsAgreement:
+    """Compare two sets of judgements: Cohen's kappa, plain and weighted, of the documents that both judged.
+
+    Topics of one alone do not count. With runs, `compare` has the agreement about their order, too.
+    """
+    one, other = (as_qrels(_judgements(given)[0]) for given in (first, second))
+    return QrelsAgreement(compare_judgements(("first", "second"), (one, other)))
 
 
 def _check_baselines(collections: Mapping[str, Any], baselines: Sequence[str], *, all_pairs: bool) -> None:
@@ -248,6 +259,7 @@ class _ReadRuns:
     runs: Mapping[str, Run]
     scores: Mapping[str, Scores]
     warnings: tuple[str, ...]
+    retrieved: tuple[Mapping[str, set[str]], ...]  # judged documents by qid, of each run that was read
 
 
 def _judged(qrels: Any, measures: Any) -> _Judged:
@@ -265,6 +277,7 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
     known = judged.qrels if guesses is None else guesses
     warnings = check_levels(judged.measures, known)
     opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
+    retrieved = list[dict[str, set[str]]]()
     rankings = dict[str, Hashable]()  # by documents alone: equal rankings may have other scores and tags
     once = not (judged.by_subtopic or whole) and by_query_alone(judged.measures)
     for name, run in runs.items():
@@ -277,7 +290,8 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
             given = RunParts(run) if isinstance(run, str | Path) else run
             given = given if isinstance(given, RunParts) else as_run(given, tag=name)
             with naming(name):
-                opened[name], rankings[name], score = _open_to_score(given, judged, once=once)
+                opened[name], rankings[name], found, score = _open_to_score(given, judged, once=once)
+                retrieved.append(found)
                 check_rows(opened[name], {} if judged.by_subtopic else judged.qrels)
                 noticed = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
                 warnings += [f"{name}: {warning}" for warning in noticed]
@@ -286,16 +300,19 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
     with naming(f"collection {collection}") if collection else nullcontext():
         _refuse(faults, len(runs))
-    return _ReadRuns(judged, opened, scores, (*warnings, *identical(rankings)))
+    return _ReadRuns(judged, opened, scores, (*warnings, *identical(rankings)), tuple(retrieved))
 
 
-def _open_to_score(run: Run | RunParts, judged: _Judged, *, once: bool) -> tuple[Run, Hashable, Callable[[], Scores]]:
-    """Return a run, or its first documents if it is read `once`, a key of its rankings, and a function that scores."""
+def _open_to_score(
+    run: Run | RunParts, judged: _Judged, *, once: bool
+) -> tuple[Run, Hashable, dict[str, set[str]], Callable[[], Scores]]:
+    """Return a run, or its first documents if it is read `once`, a key of its order, its judged documents, a scorer."""
     if isinstance(run, RunParts) and once:  # it may be larger than memory
         parts = run.apply(partial(PartsScores, judged.qrels, judged.measures))
-        return parts.tops, parts.keys, parts.scores
+        return parts.tops, parts.keys, parts.retrieved, parts.scores
     run = run.whole() if isinstance(run, RunParts) else run
-    return run, ranking_keys(run), partial(judged.score, run, judged.qrels, judged.measures)
+    found = retrieved_documents(run, judged.qrels)
+    return run, ranking_keys(run), found, partial(judged.score, run, judged.qrels, judged.measures)
 
 
 def _evaluation(read: _ReadRuns, baselines: Sequence[str], unjudged: bool | Teams, other: Any) -> Evaluation:
@@ -315,6 +332,11 @@ def _evaluation(read: _ReadRuns, baselines: Sequence[str], unjudged: bool | Team
         warnings=(*read.warnings, *lead),
         agreement=None if other is None else _agreement(read, ("first", "second"), other)[0],
         tags=tags,
+        unretrieved=count_unretrieved(qrels, read.retrieved) if len(read.runs) == len(read.scores) else None,
+        relevant={
+            qid: sum(grade >= read.judged.measures[0].rel for grade in document_grades(judged).values())
+            for qid, judged in qrels.items()
+        },
     )
 
 
@@ -324,7 +346,8 @@ def _corrected(read: _ReadRuns, guesses: Any, baselines: Sequence[str], correcti
     warnings += [line for name, run in read.runs.items() for line in check_coverage(name, run, qrels, guesses)]
     agreement, by_run = _agreement(read, ("people", "predicted"), guesses)
     corrections = evaluate_with_predictions(read.scores, by_run, next(iter(baselines), None), correction=correction)
-    return Evaluation(read.scores, corrections=corrections, agreement=agreement, warnings=tuple(warnings))
+    tags = {name: run.tag for name, run in read.runs.items()}
+    return Evaluation(read.scores, corrections=corrections, agreement=agreement, warnings=tuple(warnings), tags=tags)
 
 
 def _agreement(read: _ReadRuns, judges: tuple[str, str], other: Any) -> tuple[Agreement, dict[str, Scores]]:

@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from greylag.base import Faults, FormatError, is_file, naming, parse_json, read_text
 from greylag.evaluation.reports.evaluation import Evaluation
+from greylag.evaluation.reports.scores import Unretrieved
 from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.measures import Measure, parse_measures
 from greylag.evaluation.scoring.scores import Scores
@@ -50,6 +51,13 @@ class _Tests(TypedDict):
     comparisons: list[_Comparison]
 
 
+class _Unretrieved(TypedDict):
+    documents: int
+    relevant: int
+    judged: int
+    runs: int
+
+
 class _Content(TypedDict):
     """The entries that are read, of those that `Evaluation.to_dict` has."""
 
@@ -58,6 +66,9 @@ class _Content(TypedDict):
     significance: NotRequired[_Tests]
     unjudged_at_10: NotRequired[dict[str, float]]
     best_of: NotRequired[dict[str, str]]
+    release: NotRequired[str]
+    teams: NotRequired[dict[str, str]]
+    unretrieved: NotRequired[_Unretrieved]
 
 
 @dataclass(frozen=True)
@@ -120,8 +131,11 @@ def read_evaluation(path: str | Path) -> Evaluation:
         evaluation = Evaluation(
             {name: earlier.scores_of(name, qids, measures) for name in runs},
             unjudged=content.get("unjudged_at_10"),
-            teams=content.get("best_of"),
+            teams=content.get("teams", content.get("best_of")),
+            best_of_teams="best_of" in content,
+            unretrieved=Unretrieved(**content["unretrieved"]) if "unretrieved" in content else None,
             digests=content["digests"],
+            release=content.get("release", ""),
         )
         if (tests := content.get("significance")) is None:
             return evaluation

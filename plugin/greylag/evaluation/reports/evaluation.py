@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from greylag import __version__
 from greylag.base import (
     TREC_EVAL,
     GroupsLike,
@@ -26,24 +27,28 @@ from greylag.base import (
     as_tsv,
     check_choice,
     cite,
+    escape_markdown,
     read_pairs,
     table_frame,
     versions,
     visible,
 )
-from greylag.evaluation.reports.gate import ALL, Gate, GateRule, check_gate
+from greylag.evaluation.reports.gate import ALL, Floors, Gate, GateRule, check_gate
 from greylag.evaluation.reports.names import short_names
 from greylag.evaluation.reports.parts import (
     Tested,
     category_table,
     joint_comparisons,
     joint_means,
+    means_by_topics,
     paper_note,
     paper_table,
     scores_by_category,
     stacked,
+    with_teams,
 )
 from greylag.evaluation.reports.scores import (
+    Unretrieved,
     equivalence_note,
     has_many_pairs,
     means_table,
@@ -89,12 +94,14 @@ class Formatted:
 
         Parameters
         ----------
-        form : {"text", "tsv", "csv", "markdown", "latex", "json", "html"}, default "text"
+        form : {"text", "tsv", "csv", "markdown", "latex", "json", "html", "junit"}, default "text"
             LaTeX is one table for a paper, with the package booktabs: short names, the best of each column in bold,
             letters of the baselines that a run is better than; comments after it have notes, comparisons, and BibTeX
             for measures and tests. TSV, CSV and JSON have numbers unrounded, and the letters, each measure's in a
             column of its own in TSV and CSV. TSV has no notes, and an empty line between tables; CSV is the first table
-            alone, as `to_frame`. JSON has everything. HTML is a page with charts.
+            alone, as `to_frame`, with a column of categories if there are any. JSON has everything. HTML is a page with
+            charts. With a gate, each begins with its word, text and CSV have its checks alone, and JUnit's XML has a
+            test case for each.
         per_query : bool, default False
             Give the scores of each query instead of the means and comparisons.
         """
@@ -107,7 +114,7 @@ class Formatted:
 
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
         """Make a data frame of pandas or polars of the first table, unrounded; `Significance` has one of its own."""
-        return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
+        return table_frame(self._first_table(per_query), library)
 
     def __repr__(self) -> str:
         # Of the first field, runs or collections, the names.
@@ -118,7 +125,15 @@ class Formatted:
         return visible(self.format().removesuffix("\n"))
 
     def _repr_html_(self) -> str:
-        return "".join(as_html(table) for table in self.tables(wide=True))
+        return "".join(map(as_html, [*self._gate_tables(), *self.tables(wide=True)]))
+
+    def _first_table(self, per_query: bool) -> Table:
+        """Make the table of CSV and frames."""
+        return [*self._gate_tables(), *self.tables(per_query=per_query, complete=True)][0]
+
+    def _gate_tables(self) -> list[Table]:
+        """Make the table of a gate's checks, if there is a gate."""
+        return []
 
     def _terminal_text(self, per_query: bool) -> str:
         """Format tables with their captions and the verdict below all of them."""
@@ -157,17 +172,25 @@ class Evaluation(Formatted):
     rankings : tuple of RankCorrelation, default ()
         Adds a table of how far the measures agree about the order of the runs; see `correlated`.
     teams : mapping, optional
-        The teams of all runs, if the best run of each is shown; see `best_of`.
+        The teams of all runs, a column of tables; see `of_teams`.
+    best_of_teams : bool, default False
+        Whether the best run of each team is shown; see `best_of`.
     verdict : str, default ""
         What the comparisons by the first measure show, in a paragraph, which text ends with.
     categories : mapping, optional
         Categories of topics by qid, whose means are a table; see `by_category`.
     gate : Gate, optional
-        What is checked for an exit code; text has nothing else. See `gated`.
+        What is checked for an exit code; text and CSV have nothing else. See `gated`.
     digests : mapping, optional
         SHA-256 of topics and judgements in JSON, so that a later evaluation can be compared with this one.
     tags : mapping, optional
         The runs' tags by name, by which teams may be given, too.
+    release : str, default ""
+        A name of what was evaluated, such as a version; see `released`.
+    unretrieved : Unretrieved, optional
+        How many judged documents none of the runs has.
+    relevant : mapping, optional
+        The number of relevant documents by qid, which `sheets` have.
     """
 
     scores: Mapping[str, Scores]
@@ -179,11 +202,15 @@ class Evaluation(Formatted):
     agreement: Agreement | None = None
     rankings: tuple[RankCorrelation, ...] = ()
     teams: Mapping[str, str] | None = None
+    best_of_teams: bool = False
     verdict: str = ""
     categories: Mapping[str, str] = field(default_factory=dict)
     gate: Gate | None = None
     digests: Mapping[str, str] | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    release: str = ""
+    unretrieved: Unretrieved | None = None
+    relevant: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_comparable(self.scores)
@@ -215,42 +242,95 @@ class Evaluation(Formatted):
             raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
         return replace(self, rankings=compare_measures(self.scores))
 
-    def best_of(self, teams: Teams) -> Evaluation:
-        """Keep the best run of each team by the first measure, and the baselines; test these anew.
+    def of_teams(self, teams: Teams) -> Evaluation:
+        """Add a column of teams to all tables.
 
         Teams are as `pool_runs` takes them, by names of runs or tags; what was read from JSON has names alone.
         """
-        self._exclude_corrections("best_of")
-        assigned = assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
-        kept = best_runs(self.scores, assigned, self.significance.baselines if self.significance else ())
-        shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}
-        return replace(self, unjudged=shares, teams=assigned)._with_runs({name: self.scores[name] for name in kept})
+        return replace(
+            self, teams=assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
+        )
 
-    def gated(self, fail_if: GateRule | str | float) -> Evaluation:
-        """Add a `gate`: check each run by each measure on all topics and on each category.
+    def best_of(self, teams: Teams) -> Evaluation:
+        """Keep the best run of each team, as `of_teams` takes them, by the first measure, and the baselines.
+
+        Tests, tau and views of judgements are of these runs alone.
+        """
+        self._exclude_corrections("best_of")
+        named = self.of_teams(teams)
+        kept = best_runs(self.scores, named.teams or {}, self.significance.baselines if self.significance else ())
+        shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}
+        best = replace(named, unjudged=shares, best_of_teams=True)
+        return best._with_runs({name: self.scores[name] for name in kept})
+
+    def sheets(self) -> dict[str, str]:
+        """Make pages and CSV by name of file, by the first measure, as TREC hands out.
+
+        ``topics`` has the best, median and worst score over all runs of each topic, the lowest median first, and the
+        number of relevant documents. A sheet per team of `of_teams`, or per run, has its runs against the median, topic
+        by topic. Each is a table (``.csv``), and a page with a chart that links the others (``.html``).
+        """
+        from greylag.evaluation.reports.sheets import make_sheets  # which no other form needs
+
+        self._exclude_corrections("sheets")
+        return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
+
+    def released(self, release: str) -> Evaluation:
+        """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
+        if release.splitlines() != [release]:
+            raise ParameterError(f"release {release!r:.60} is not text of one line")
+        return replace(self, release=release, gate=None)
+
+    def gated(
+        self,
+        fail_if: GateRule | str | float | None = None,
+        *,
+        floors: Floors | Mapping[str, str | float] | None = None,
+        floor_by: Literal["mean", "low"] = "mean",
+    ) -> Evaluation:
+        """Add a `gate`: check each run by each measure on all topics and on each category, and by floors on all topics.
 
         A check fails for a run that did not run, and passes for one with the baseline's scores. p is corrected over all
-        checks. A gate is refused if no run could fail, and for a margin on fewer than five topics.
+        checks. A gate is refused if no run could fail, and for a margin, or floors by "low", on fewer than five topics.
+        With predicted judgements, means and differences are the corrected ones, with their own errors.
 
         Parameters
         ----------
-        fail_if : {"lower", "worse"} or float > 0
+        fail_if : {"lower", "worse"} or float > 0, optional
             A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
             to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
+        floors : mapping of str to float, optional
+            The least means by name of measure, which need no baseline.
+        floor_by : {"mean", "low"}, default "mean"
+            A check fails if the mean is below its floor; or if the low end of its one-sided 95 % t interval is.
         """
-        self._exclude_corrections("gated")
-        rule = fail_if if isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
-        tests = self.significance
-        rule.check(self.scores, tests.baselines if tests else (), next(iter(self.scores.values())).measures)
+        rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
+        least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors, floor_by)
+        if rule is None and not (least and least.least):
+            raise ParameterError("a gate needs a rule or floors: give fail_if, or floors such as {'AP': 0.3}")
+        tests, measures = self.corrections or self.significance, next(iter(self.scores.values())).measures
+        if rule is not None:
+            rule.check(self.scores, tests.baselines if tests else (), measures)
+        if least is not None:
+            least.check(measures)
         parts = {ALL: self.scores, **self._category_scores()}
-        return replace(self, gate=check_gate(parts, tests, rule) if tests else None)
+        without = self.categories and sum(qid not in self.categories for qid in next(iter(self.scores.values())).qids)
+        gate = replace(check_gate(parts, tests, rule, least), uncategorised=without or 0, release=self.release)
+        return replace(self, gate=gate)
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
+        made = self._tables(per_query=per_query, wide=wide, complete=complete)
+        return [with_teams(table, self.teams or {}) for table in made]
+
+    def _tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables without teams."""
         agreed = self.agreement.tables if self.agreement else []
         agreed = [*agreed, rankings_table(self.rankings)] if self.rankings else agreed
         if self.corrections:
-            return [*self.corrections.tables, *agreed]
+            first, *others = self.corrections.tables
+            notes = [first.caption, *self._release_notes]
+            return [replace(first, caption="\n".join(notes)), *others, *agreed]
         tests = self.significance
         # A reader of 45 pairs looks at letters; a program gets all.
         many = bool(tests and not complete and has_many_pairs(self.scores, tests))
@@ -262,10 +342,11 @@ class Evaluation(Formatted):
             compared = comparison_table("", tests) if wide else narrow_table(tests)
             caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
-        if self.teams:
+        if self.best_of_teams:
             measure = next(iter(self.scores.values())).measures[0]
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
-        notes.append(unjudged_note(self.unjudged or {}))
+        notes.append(self.unretrieved.note() if self.unretrieved else "")
+        notes += [unjudged_note(self.unjudged or {}), *self._release_notes]
         others += [category_table(self.scores, self._category_scores())] if self.categories and not per_query else []
         others += [*self._holes_tables(many=many), *agreed]
         return [replace(first, caption="\n".join(filter(None, notes))), *others]
@@ -279,21 +360,36 @@ class Evaluation(Formatted):
             return [replace(whole, caption="\n".join([whole.caption, *sentences]))]
         return [whole, holes_table(self.significance)]
 
+    @property
+    def _release_notes(self) -> list[str]:
+        return [f"Release: {self.release}."] if self.release else []
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures, unrounded, as a dictionary that JSON can represent."""
-        agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
+        """Return all figures, unrounded, as a dictionary that JSON can represent; a gate comes first."""
+        head: dict[str, Any] = {"gate": self.gate.to_dict()} if self.gate else {}
+        head |= {"greylag": __version__} | ({"release": self.release} if self.release else {})
+        agreed: dict[str, Any] = {"agreement": self.agreement.to_dict()} if self.agreement else {}
         agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
         if self.corrections:
-            return self.corrections.to_dict() | agreed
-        content = to_dict(self.scores, self.significance)
+            return head | self.corrections.to_dict() | agreed
+        content = head | to_dict(self.scores, self.significance)
         content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
-        content |= {"best_of": self.teams} if self.teams else {}
+        content |= {"best_of" if self.best_of_teams else "teams": self.teams} if self.teams else {}
+        content |= {"unretrieved": self.unretrieved._asdict()} if self.unretrieved else {}
         content |= {"digests": self.digests} if self.digests else {}
         parts = self._category_scores().items()
         means = {name: {run: scores.by_measure for run, scores in part.items()} for name, part in parts}
         content |= {"categories": means} if means else {}
-        content |= {"gate": self.gate.to_dict()} if self.gate else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
+
+    def _gate_tables(self) -> list[Table]:
+        return [with_teams(self.gate.table, self.teams or {})] if self.gate else []
+
+    def _first_table(self, per_query: bool) -> Table:
+        if self.gate or per_query or not self.categories:
+            return Formatted._first_table(self, per_query)
+        means = means_by_topics(self._tables(complete=True)[0], self._category_scores())
+        return with_teams(means, self.teams or {})
 
     def _terminal_text(self, per_query: bool) -> str:
         # Of a gate, its checks alone.
@@ -301,7 +397,9 @@ class Evaluation(Formatted):
 
     def _paper_source(self, per_query: bool, number: int = 1) -> str:
         tested, corrected = {"": (self.scores, self.significance)}, self.corrections is not None
-        return _paper(self.tables(per_query=per_query), tested, per_query, corrected=corrected, number=number)
+        tables, teams = self.tables(per_query=per_query), self.teams or {}
+        source = _paper(tables, tested, per_query, corrected=corrected, number=number, teams=teams)
+        return "".join(f"% {line}\n" for line in str(self.gate).splitlines() if self.gate) + source
 
     def _page_sections(self, per_query: bool) -> list[Section]:
         from greylag.evaluation.reports.charts import result, scores_by_query
@@ -309,10 +407,11 @@ class Evaluation(Formatted):
 
         tests = self.significance
         tables = [_readable(table, tests) for table in self.tables(per_query=per_query, wide=True)]
+        gate = [Section("Gate", parts=[self.gate.headline, replace(self.gate.table, caption="")])] if self.gate else []
         if tests:
-            return [result([(self.scores, tests)], tables=tables)]
+            return [*gate, result([(self.scores, tests)], tables=tables)]
         queries = [scores_by_query(self.scores, name) for name in self.scores if not per_query]
-        return [Section("Scores", parts=[*tables, *queries])]
+        return [*gate, Section("Scores", parts=[*tables, *queries])]
 
     def _category_scores(self) -> dict[str, dict[str, Scores]]:
         """Return the scores on the topics of each category."""
@@ -321,12 +420,45 @@ class Evaluation(Formatted):
     def _with_runs(self, scores: Mapping[str, Scores]) -> Evaluation:
         """Keep these runs, in this order, and test them anew."""
         kept, tests = replace(self, scores=scores, gate=None), self.significance
+        kept = replace(kept, holes=self.holes.of_runs(scores)) if self.holes else kept
+        kept = replace(kept, agreement=self.agreement.of_runs(scores)) if self.agreement else kept
+        several = len(scores) > 1 and self.rankings
+        kept = replace(kept, rankings=compare_measures(scores) if several else ())
         return kept.tested(compare_again({"": scores}, tests)[""]) if tests else kept
 
     def _exclude_corrections(self, view: str) -> None:
         """Raise `ParameterError` for scores that stand for corrected means."""
         if self.corrections:
             raise ParameterError(f"predicted judgements exclude {view}: leave predicted or this out")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QrelsAgreement(Formatted):
+    """The agreement of two sets of judgements without runs, which `compare_qrels` makes."""
+
+    agreement: Agreement
+
+    def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the table of documents that both judged."""
+        return self.agreement.tables
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a dictionary that JSON can represent."""
+        return {"greylag": __version__, "agreement": self.agreement.to_dict()}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {self.agreement.topics[0]} topics>"
+
+    def _terminal_text(self, per_query: bool) -> str:
+        return as_text(replace(self.tables()[0], caption="")) + f"\n{self.tables()[0].caption}\n"
+
+    def _paper_source(self, per_query: bool) -> str:
+        return as_latex(self.tables()[0], "tab:greylag")
+
+    def _page_sections(self, per_query: bool) -> list[Section]:
+        from greylag.evaluation.reports.report import Section
+
+        return [Section("Agreement", parts=self.tables())]
 
 
 def ordered_scores(scores: Mapping[str, Scores], names: Iterable[str]) -> dict[str, Scores]:
@@ -348,10 +480,22 @@ class Collections(Formatted):
         of one table; else each has its own. The methods of a part test it alone.
     verdict : str, default ""
         What the comparisons show, in a paragraph, which text ends with.
+    release : str, default ""
+        A name of what was evaluated, such as a version.
     """
 
     parts: Mapping[str, Evaluation]
     verdict: str = ""
+    release: str = ""
+
+    def released(self, release: str) -> Collections:
+        """Name what was evaluated, as `Evaluation.released` does."""
+        parts = {name: part.released(release) for name, part in self.parts.items()}
+        return replace(self, parts=parts, release=release)
+
+    def of_teams(self, teams: Teams) -> Collections:
+        """Add a column of teams to all tables, as `Evaluation.of_teams` does."""
+        return replace(self, parts={name: part.of_teams(teams) for name, part in self.parts.items()})
 
     def ordered(self, names: Iterable[str]) -> Collections:
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
@@ -366,6 +510,15 @@ class Collections(Formatted):
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make one table of the parts if they can share it, else each part's own."""
+        made = self._tables(per_query=per_query, wide=wide, complete=complete)
+        return [with_teams(table, self._teams) for table in made] if self.shared else made
+
+    @property
+    def _teams(self) -> Mapping[str, str]:
+        return next(iter(self.parts.values())).teams or {}
+
+    def _tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables, those that parts share without teams."""
         if not (tested := self.shared):
             made = partial(Evaluation.tables, per_query=per_query, wide=wide, complete=complete)
             own = {name: made(part) for name, part in self.parts.items()}
@@ -382,7 +535,9 @@ class Collections(Formatted):
         elif tests:
             first, *others = joint_comparisons(tested)
             others = [replace(first, caption=f"{first.caption} {tests.method}{equivalence_note(tests)}"), *others]
+        notes += [part.unretrieved.note(f"{name}: ") for name, part in self.parts.items() if part.unretrieved]
         notes += [unjudged_note(part.unjudged or {}, f"{name}: ") for name, part in self.parts.items()]
+        notes += [f"Release: {self.release}."] if self.release else []
         by_table = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
         others += [stacked(dict(zip(self.parts, tables, strict=True))) for tables in by_table]
         return [replace(means, caption="\n".join(filter(None, notes))), *others]
@@ -400,7 +555,7 @@ class Collections(Formatted):
 
     def _paper_source(self, per_query: bool) -> str:
         if shared := self.shared:
-            return _paper(self.tables(per_query=per_query), shared, per_query)
+            return _paper(self.tables(per_query=per_query), shared, per_query, teams=self._teams)
         return "\n".join(part._paper_source(per_query, number) for number, part in enumerate(self.parts.values(), 1))
 
     def _page_sections(self, per_query: bool) -> list[Section]:
@@ -411,12 +566,23 @@ class Collections(Formatted):
         tested = {name: (part.scores, part.significance) for name, part in self.parts.items() if part.significance}
         charts = [collections_chart(self.shared)] if self.shared and len(tested) == len(self.parts) else []
         shown = [f"{name}: {verdict([pair])}" for name, pair in tested.items()]
-        own = [replace(result([pair]), title=name) for name, pair in tested.items()]
+        own = [replace(result([_without_power(*pair)]), title=name) for name, pair in tested.items()]
         return [Section("Scores", parts=[*shown, *tables, *charts]), *own]
 
 
+def _without_power(scores: Mapping[str, Scores], tests: Significance) -> tuple[Mapping[str, Scores], Significance]:
+    """Leave out the differences that the queries reveal, which a page says once."""
+    return scores, replace(tests, comparisons=tuple(replace(c, detectable=None) for c in tests.comparisons))
+
+
 def _paper(
-    tables: Sequence[Table], tested: Tested, per_query: bool, *, corrected: bool = False, number: int = 1
+    tables: Sequence[Table],
+    tested: Tested,
+    per_query: bool,
+    *,
+    corrected: bool = False,
+    number: int = 1,
+    teams: Mapping[str, str] | None = None,
 ) -> str:
     """Format the first table as LaTeX, and notes, other tables and works to cite as comments."""
     first, *others = tables
@@ -425,7 +591,8 @@ def _paper(
     caption = "Scores of each query." if per_query else first.caption.partition("\n")[0]
     shown, note = replace(first, caption=caption, rows=rows), ""
     if not (corrected or per_query):
-        shown, note = paper_table(tested), paper_note(tested)
+        by_label = {labels[name]: team for name, team in (teams or {}).items() if name in labels}
+        shown, note = with_teams(paper_table(tested), by_label), paper_note(tested)
     names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
     cited = cite("prediction-powered" if corrected else ", ".join(dict.fromkeys(names)))
     comments = "\n".join([first.caption, *map(as_text, others), *cited]).splitlines()
@@ -437,9 +604,12 @@ def _page(value: Any, per_query: bool) -> str:
     """Write a page: sentences of the comparisons, tables, charts."""
     from greylag.evaluation.reports.report import report_page  # which no other form needs
 
-    # The command that made the page, for whoever finds it later.
-    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
-    return report_page("Evaluation", value._page_sections(per_query), origin)
+    return report_page("Evaluation", value._page_sections(per_query), _origin())
+
+
+def _origin() -> dict[str, Any]:
+    """Return the command that made a page, for whoever finds it later, and versions."""
+    return {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
 
 
 def _readable(table: Table, tests: Significance | None) -> Table:
@@ -456,14 +626,34 @@ def _readable(table: Table, tests: Significance | None) -> Table:
     return table
 
 
+def _separated(value: Any, per_query: bool) -> str:
+    """Write all tables as TSV."""
+    tables = value.tables(per_query=per_query, wide=True, complete=True)
+    return "\n".join(map(as_tsv, [*value._gate_tables(), *tables]))
+
+
+def _markdown(value: Any, per_query: bool) -> str:
+    """Write all tables as Markdown; above those of a gate stands its word."""
+    gate = [f"**{escape_markdown(t.caption)}**\n\n{as_markdown(replace(t, caption=''))}" for t in value._gate_tables()]
+    return "\n".join([*gate, *map(as_markdown, value.tables(per_query=per_query))])
+
+
+def _junit(value: Any, _: bool) -> str:
+    """Write a gate's checks as JUnit's XML."""
+    if not getattr(value, "gate", None):
+        raise ParameterError("the form junit is of a gate's checks: give --fail-if or --floor, or gated(...) in Python")
+    return str(value.gate.junit())
+
+
 FORMS: Mapping[str, Callable[[Any, bool], str]] = {
     "text": lambda value, per_query: value._terminal_text(per_query),
-    "tsv": lambda value, per_query: "\n".join(map(as_tsv, value.tables(per_query=per_query, wide=True, complete=True))),
-    "csv": lambda value, per_query: as_tsv(value.tables(per_query=per_query, complete=True)[0], "excel"),
-    "markdown": lambda value, per_query: "\n".join(map(as_markdown, value.tables(per_query=per_query))),
+    "tsv": _separated,
+    "csv": lambda value, per_query: as_tsv(value._first_table(per_query), "excel"),
+    "markdown": _markdown,
     "latex": lambda value, per_query: value._paper_source(per_query),
     "json": lambda value, _: json.dumps(value.to_dict(), indent=1, default=str) + "\n",
     "html": _page,
+    "junit": _junit,
 }
 """The forms of an evaluation: a function of it, and of whether each query's scores are shown."""
 

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from greylag.base import FloatArray, Marked, ParameterError, Table, as_text
+from greylag import __version__
+from greylag.base import (
+    FloatArray,
+    Marked,
+    ParameterError,
+    Table,
+    as_text,
+    check_choice,
+    parse_number,
+    visible,
+)
 from greylag.evaluation.scoring.margins import check_margin, parse_margin
-from greylag.evaluation.scoring.measures import Measure
+from greylag.evaluation.scoring.measures import Measure, parse_measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
+from greylag.evaluation.scoring.predicted import Corrected, Corrections, Estimate
 from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
 from greylag.evaluation.scoring.significance import (
     CORRECTION_NAMES,
     TEST_NAMES,
     Comparison,
+    Correction,
     Significance,
     Test,
     correct,
@@ -55,13 +68,12 @@ class GateRule:
         if self.margin is not None:
             check_margin("fail_if", self.margin, measures)
 
-    def describe(self, tests: Significance) -> str:
+    def describe(self, test: str, correction: str) -> str:
         """Write what a mean is if a check fails."""
         if self.kind == "lower":
             return "lower"
         rule = "shown to be worse" if self.margin is None else f"not shown to be at most {self.margin:g} worse"
-        test = f"one-sided {TEST_NAMES[tests.test if self.margin is None else 't']}"
-        return f"{rule} ({test}, {CORRECTION_NAMES[tests.correction]} correction, p below {SIGNIFICANCE_LEVEL})"
+        return f"{rule} (one-sided {test}, {correction} correction, p below {SIGNIFICANCE_LEVEL})"
 
     def p(self, gains: FloatArray, test: Test) -> float:
         """Test the gains of a run, one-sided."""
@@ -69,26 +81,83 @@ class GateRule:
             return paired_test(-gains, test, "greater")[1]
         return equivalence_test(gains, self.margin, "greater")
 
-    def fails(self, p: float) -> bool:
-        """Return whether a check with this corrected p fails, as it does with one that is no number."""
-        return not p >= SIGNIFICANCE_LEVEL if self.margin is None else not p < SIGNIFICANCE_LEVEL
+    def p_of_estimate(self, gain: Estimate, sign: int) -> float:
+        """Test an estimated difference, one-sided; a gain has this sign."""
+        return gain.p_above(0.0, -sign) if self.margin is None else gain.p_above(-self.margin, sign)
 
     def __str__(self) -> str:
         return self.kind if self.margin is None else str(self.margin)
 
 
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """The least means that runs may have: a check fails if the mean, or the low end of its interval, is below."""
+
+    least: Mapping[Measure, float]
+    by: Literal["mean", "low"] = "mean"
+
+    def __post_init__(self) -> None:
+        check_choice("floor_by", self.by, get_args(Literal["mean", "low"]))
+        for measure, floor in self.least.items():
+            low, high = measure.range
+            if measure.family.lower_is_better or measure.family.summary != "mean":
+                raise ParameterError(f"floor of {measure}: only a mean that is better the higher has one, leave it out")
+            if not low < floor <= high:
+                raise ParameterError(
+                    f"floor of {measure} is {floor:g}: give one above {low:g}, as all have that, up to {high:g}"
+                )
+
+    @classmethod
+    def parse(cls, floors: Mapping[str, str | float], by: str = "mean") -> Floors:
+        """Parse floors by name of measure, numbers or their text."""
+        least = dict[Measure, float]()
+        for name, given in floors.items():
+            measure = parse_measure(name)
+            floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(given)
+            if not math.isfinite(floor):
+                raise ParameterError(f"floor of {measure} is {given!r:.60}: give a score such as 0.3")
+            if measure in least:
+                raise ParameterError(f"floor of {measure} is given twice: give it once")
+            least[measure] = floor
+        return cls(least, by)  # type: ignore[arg-type]
+
+    def check(self, measures: Iterable[Measure]) -> None:
+        """Raise `ParameterError` for a floor of a measure that runs are not scored by."""
+        known = [*measures]
+        if lacking := next((measure for measure in self.least if measure not in known), None):
+            scored = ", ".join(map(str, known))
+            raise ParameterError(f"floor of {lacking}: runs are scored by {scored}; give one of these, or this with -m")
+
+    def describe(self, correction: str) -> str:
+        """Write what a mean is if a check fails."""
+        if self.by == "mean":
+            return "below its floor"
+        return (
+            "not shown to be at its floor or above (low end of its one-sided 95 % t interval, "
+            f"{correction} correction, p below {SIGNIFICANCE_LEVEL})"
+        )
+
+
 class Check(NamedTuple):
-    """A run against a baseline by a measure, on all topics or on those of a category."""
+    """A run against a baseline, or a floor, by a measure, on all topics or on those of a category."""
 
     topics: str
     run: str
-    baseline: str
+    baseline: str  # or "floor 0.3"
     measure: str
     mean: float
-    improvement: float  # of the mean, below 0 if the run is worse
+    improvement: float  # of the mean, below 0 if the run is worse, or below the floor
     p: float | None  # corrected over all checks; None for the rule "lower", and where nothing was tested
     failed: bool
     note: str = ""  # "identical" if each topic's score is the baseline's; why there is no test
+
+
+class _Held(NamedTuple):
+    """A check before p is corrected."""
+
+    check: Check
+    topics: int = 0
+    worse: bool = False  # whether a small p fails, and not a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +166,94 @@ class Gate:
 
     rule: str  # what a mean is if a check fails
     checks: tuple[Check, ...]
+    uncategorised: int = 0  # topics without a category, if others have one
+    release: str = ""  # what was checked
 
     @property
     def passed(self) -> bool:
         """No check failed."""
         return not any(check.failed for check in self.checks)
 
+    @property
+    def headline(self) -> str:
+        """Whether the gate passed, how many checks fail, and when one does."""
+        equal, failed = sum(c.note == IDENTICAL for c in self.checks), sum(c.failed for c in self.checks)
+        same = f"; {equal} identical, by the baseline's score on every topic" if equal else ""
+        same += f"; {self.uncategorised} topics have no category, and count in all alone" if self.uncategorised else ""
+        word = f"gate {'failed' if failed else 'passed'}{f' for {self.release}' if self.release else ''}"
+        return f"{word}: {failed} of {len(self.checks)} checks fail; a check fails if a mean is {self.rule}{same}"
+
+    @property
+    def table(self) -> Table:
+        """All checks, with the gate's word for each."""
+        words = ("passed", "failed")
+        rows = [(words[c.failed], *c[:5], Marked(c.improvement, "+.4f"), c.p, c.note or None) for c in self.checks]
+        header = ("gate", "topics", "run", "against", "measure", "mean", "better by", "corrected p", "reason")
+        return Table(self.headline, header, rows)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the checks as a dictionary that JSON can represent."""
-        return {"passed": self.passed, "rule": self.rule, "checks": [check._asdict() for check in self.checks]}
+        content = {"passed": self.passed, "rule": self.rule, "checks": [check._asdict() for check in self.checks]}
+        return content | ({"topics_without_category": self.uncategorised} if self.uncategorised else {})
+
+    def junit(self) -> str:
+        """Write the checks as JUnit's XML, a test case for each."""
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>"]
+        failures = sum(check.failed for check in self.checks)
+        counts = f'tests="{len(self.checks)}" failures="{failures}" errors="0" skipped="0"'
+        lines.append(f"<testsuite name={_attribute(f'greylag {self.release}'.strip())} {counts}>")
+        told = {"greylag": __version__, "rule": self.rule}.items()
+        properties = "".join(f"<property name={_attribute(name)} value={_attribute(text)}/>" for name, text in told)
+        lines.append(f"<properties>{properties}</properties>")
+        for c in self.checks:
+            name = f"{c.run} against {c.baseline} by {c.measure}"
+            figures = f"mean {c.mean:.4f}, better by {c.improvement:+.4f}"
+            figures += f", corrected p {c.p:.4f}" if c.p is not None else ""
+            case = f"<testcase classname={_attribute(c.topics)} name={_attribute(name)}"
+            message = _attribute(f"{figures}{f'; {c.note}' if c.note else ''}")
+            lines.append(f"{case}><failure message={message}/></testcase>" if c.failed else f"{case}/>")
+        return "\n".join([*lines, "</testsuite>", "</testsuites>\n"])
 
     def __str__(self) -> str:
-        failed = [check for check in self.checks if check.failed]
-        word, more = "failed" if failed else "passed", len(failed) - MOST_CHECKS
-        rows = [(*check[:5], Marked(check.improvement, "+.4f"), check.p, check.note) for check in failed[:MOST_CHECKS]]
-        header = ("topics", "run", "against", "measure", "mean", "better by", "corrected p", "reason")
-        shown = len(header) - (not any(check.note for check in failed[:MOST_CHECKS]))
-        table = Table("", header[:shown], [row[:shown] for row in rows])
-        equal = sum(check.note == IDENTICAL for check in self.checks)
-        same = f"; {equal} identical, by the baseline's score on every topic" if equal else ""
-        counts = f"gate {word}: {len(failed)} of {len(self.checks)} checks fail"
-        lines = [f"{counts}; a check fails if a mean is {self.rule}{same}"]
-        lines += as_text(table).splitlines() if rows else []
-        return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
+        failed = sum(check.failed for check in self.checks)
+        if not failed:
+            return self.headline
+        worst = replace(self, checks=self.checks[: min(failed, MOST_CHECKS)]).table
+        shown = slice(1, None if any(row[-1] for row in worst.rows) else -1)
+        table = Table("", worst.header[shown], [row[shown] for row in worst.rows])
+        more = [f"and {failed - MOST_CHECKS} more"] if failed > MOST_CHECKS else []
+        return "\n".join([self.headline, *as_text(table).splitlines(), *more])
 
 
-def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: GateRule) -> Gate:
-    """Check each run against each baseline of the tests, on each part of the topics, as `Evaluation.gated` says."""
+def _attribute(text: str) -> str:
+    return quoteattr(visible(text))
+
+
+def check_gate(
+    parts: Mapping[str, Mapping[str, Scores]],
+    tests: Significance | Corrections | None,
+    rule: GateRule | None,
+    floors: Floors | None = None,
+) -> Gate:
+    """Check runs against baselines on each part of the topics, and by floors on all, as `Evaluation.gated` says."""
+    correction: Correction = "holm" if tests is None else tests.correction  # type: ignore[assignment]
+    held, rules = list[_Held](), list[str]()
+    if tests is not None and rule is not None:
+        if isinstance(tests, Corrections):
+            name, held = "t-test of corrected differences", _held_estimates(tests, rule)
+        else:
+            name, held = TEST_NAMES["t" if rule.margin else tests.test], _held(parts, tests, rule)
+        rules.append(rule.describe(name, CORRECTION_NAMES[correction]))
+    if floors is not None:
+        held += _floored(parts[ALL], tests, floors)
+        rules.append(floors.describe(CORRECTION_NAMES[correction]))
+    return Gate(", or ".join(rules), _decided(held, correction))
+
+
+def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: GateRule) -> list[_Held]:
+    """Hold each run against each baseline of the tests, on each part of the topics."""
     compared = [c for c in tests.comparisons if c.run not in tests.baselines]
-    checks, sizes = list[Check](), list[int]()
+    held = list[_Held]()
     for topics, scores in parts.items():
         for c in compared:
             run, baseline = scores[c.run], scores[c.baseline]
@@ -146,20 +274,65 @@ def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, r
                 p, reason = (p, "") if 0 <= p <= 1 else (None, "its p is no number")
             failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
             note = IDENTICAL if same else reason
-            checks.append(Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note))
-            sizes.append(len(gains))
-    return Gate(rule.describe(tests), _decided(checks, sizes, tests, rule))
-
-
-def _decided(checks: Sequence[Check], sizes: Sequence[int], tests: Significance, rule: GateRule) -> tuple[Check, ...]:
-    """Decide tested checks by corrected p, and put those that failed first."""
-    places = [place for place, check in enumerate(checks) if check.p is not None]
+            check = Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note)
+            held.append(_Held(check, len(gains), rule.kind == "worse"))
     if rule.kind == "worse" and tests.test != "t":
-        _check_reach([checks[place].topics for place in places], [sizes[place] for place in places], tests)
-    corrected = correct([checks[place].p or 0.0 for place in places], tests.correction).tolist()  # type: ignore[arg-type]
-    decided = list(checks)
-    for place, p in zip(places, corrected, strict=True):
-        decided[place] = checks[place]._replace(p=p, failed=rule.fails(p))
+        tested = [(each.check.topics, each.topics) for each in held if each.check.p is not None]
+        _check_reach([part for part, _ in tested], [size for _, size in tested], tests)
+    return held
+
+
+def _held_estimates(corrections: Corrections, rule: GateRule) -> list[_Held]:
+    """Hold runs against the baseline by means and differences that people's judgements correct."""
+    means = {(row.run, row.measure): row.estimate.corrected for row in corrections.means}
+    held = list[_Held]()
+    for row in corrections.differences:
+        difference, sign = row.estimate, -1 if row.measure.family.lower_is_better else 1
+        gain = round(sign * difference.corrected, DIFFERENCE_DECIMALS)
+        same = not (difference.error or gain or difference.predicted)
+        if rule.margin is not None:
+            _check_room(row, means[str(row.baseline), row.measure], rule.margin)
+        p = None if same or rule.kind == "lower" else rule.p_of_estimate(difference, sign)
+        mean, note = means[row.run, row.measure], IDENTICAL if same else ""
+        check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, gain < 0, note)
+        held.append(_Held(check, corrections.topics, rule.kind == "worse"))
+    return held
+
+
+def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | None, floors: Floors) -> list[_Held]:
+    """Hold the means of all runs but baselines against floors."""
+    baselines = tests.baselines if tests is not None else ()
+    estimates = {(c.run, c.measure): c.estimate for c in tests.means} if isinstance(tests, Corrections) else {}
+    held = list[_Held]()
+    for name in (name for name in scores if name not in baselines):
+        run = scores[name]
+        for measure, floor in floors.least.items():
+            values, estimate = run.values[:, run.measures.index(measure)], estimates.get((name, measure))
+            mean = estimate.corrected if estimate else float(values.mean())
+            above = round(mean - floor, DIFFERENCE_DECIMALS)
+            note = "" if run.ranked.any() else f"{name} did not run, as it ranks no topic"
+            p = None
+            if floors.by == "low" and not note:
+                if len(values) < MIN_MARGIN_TOPICS:
+                    raise ParameterError(
+                        f"floors by low need at least {MIN_MARGIN_TOPICS} topics, not {len(values)}, as on fewer no "
+                        "exact test has p below 0.05: give more topics, or use mean"
+                    )
+                gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
+                p = estimate.p_above(floor) if estimate else paired_test(gaps, "t", "greater")[1]
+            check = Check(ALL, name, f"floor {floor:g}", str(measure), mean, above, p, bool(note) or above < 0, note)
+            held.append(_Held(check, len(values)))
+    return held
+
+
+def _decided(held: Sequence[_Held], correction: Correction) -> tuple[Check, ...]:
+    """Decide tested checks by corrected p, and put those that failed first."""
+    tested = [place for place, each in enumerate(held) if each.check.p is not None]
+    corrected = correct([held[place].check.p or 0.0 for place in tested], correction).tolist()
+    decided = [each.check for each in held]
+    for place, p in zip(tested, corrected, strict=True):  # one that is no number fails, too
+        failed = not p >= SIGNIFICANCE_LEVEL if held[place].worse else not p < SIGNIFICANCE_LEVEL
+        decided[place] = decided[place]._replace(p=p, failed=failed)
     return tuple(sorted(decided, key=lambda check: (not check.failed, check.improvement)))
 
 
@@ -181,7 +354,7 @@ def _check_topics(topics: str, number: int, rule: GateRule) -> None:
         )
 
 
-def _check_room(c: Comparison, baseline: float, margin: float) -> None:
+def _check_room(c: Comparison | Corrected, baseline: float, margin: float) -> None:
     """Raise `ParameterError` for a margin that no run can leave, as the baseline's mean is too near to the worst."""
     low, high = c.measure.range
     room = high - baseline if c.measure.family.lower_is_better else baseline - low

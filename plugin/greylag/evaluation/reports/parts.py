@@ -140,6 +140,32 @@ def scores_by_category(scores: Mapping[str, Scores], categories: Mapping[str, st
     return parts
 
 
+def with_teams(table: Table, teams: Mapping[str, str]) -> Table:
+    """Add a column of the runs' teams after that of runs, if there are both."""
+    if not teams or "run" not in table.header:
+        return table
+    place = list(table.header).index("run") + 1
+
+    def added(row: Row) -> Row:  # a heading has one cell
+        return row if len(row) < place else [*row[:place], teams.get(str(row[place - 1]), ""), *row[place:]]
+
+    rows = [row if len(row) == 1 < len(table.header) else added(row) for row in table.rows]
+    return replace(table, header=[*table.header[:place], "team", *table.header[place:]], rows=rows)
+
+
+def means_by_topics(whole: Table, parts: Mapping[str, Mapping[str, Scores]]) -> Table:
+    """Put means of each category below those of all topics, with a column that says which."""
+    place = list(whole.header).index("run") + 1
+    header = (*whole.header[:place], "topics", *whole.header[place:])
+    empty = {column: "" for column in header if column.startswith("letters")}  # frames tell text from numbers
+    rows: list[Row] = [(*row[:place], "all", *row[place:]) for row in whole.rows]
+    for category, scores in parts.items():
+        for name, run in scores.items():
+            cells: dict[str, str | float] = {"run": name, "topics": category, **run.by_measure}
+            rows.append([cells.get(column, empty.get(column)) for column in header])
+    return Table(whole.caption, header, rows)
+
+
 def category_table(scores: Mapping[str, Scores], parts: Mapping[str, Mapping[str, Scores]]) -> Table:
     """Tabulate means by category: a row for each run and measure, a column for each category."""
     table = joint_means({category: (part, None) for category, part in parts.items()})

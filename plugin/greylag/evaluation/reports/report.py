@@ -40,8 +40,13 @@ class Section:
         check_sequences(parts=self.parts)
 
 
-def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
-    """Write the page of a report. The provenance, mapping names to values that JSON knows, is folded at the end."""
+def report_page(
+    title: str, sections: Sequence[Section], provenance: Mapping[str, Any], pages: Mapping[str, str] | None = None
+) -> str:
+    """Write the page of a report. The provenance, mapping names to values that JSON knows, is folded at the end.
+
+    `pages` are other pages that it links, a name and an address of each.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -72,7 +77,7 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
     shown = [section for section in shown if section.text.strip() or section.parts]
     template = environment.get_template("report.html")
     # Characters that turn or hide others are spelt out at the end, wherever they come from.
-    page = template.render(title=title, sections=shown, provenance=provenance)
+    page = template.render(title=title, sections=shown, provenance=provenance, pages=pages or {})
     return visible(page.lstrip())
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import asdict
 from itertools import combinations_with_replacement
 from string import ascii_letters
-from typing import Any
+from typing import Any, NamedTuple
 
 from greylag.base import TREC_EVAL, Marked, Row, Table
-from greylag.evaluation.scoring.agreement import MOST_NAMES, few_names
+from greylag.evaluation.scoring.agreement import MOST_NAMES, document_grades, few_names
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scoring.scores import Scores
@@ -265,6 +265,36 @@ def marks_notes(runs: Collection[str], significance: Significance | None) -> lis
     pairs = {frozenset((c.run, c.baseline)) for c in significance.comparisons}
     whole = {frozenset((run, baseline)) for baseline in significance.baselines for run in runs if run != baseline}
     return told if pairs == whole else [*told, "Not all pairs were compared."]
+
+
+class Unretrieved(NamedTuple):
+    """Judged documents that none of some runs has."""
+
+    documents: int
+    relevant: int  # of these, from grade 1
+    judged: int  # in all
+    runs: int
+
+    def note(self, collection: str = "") -> str:
+        """Write a line; "" if every judged document is in a run."""
+        where = f"in none of the {self.runs} runs" if self.runs > 1 else "not in the run"
+        counts = f"{self.documents} of {self.judged} judged documents are {where}, {self.relevant} of them relevant"
+        return f"{collection}{counts}." if self.documents else ""
+
+
+def count_unretrieved(
+    judgements: Mapping[str, Mapping[str, Any]], retrieved: Sequence[Mapping[str, Set[str]]]
+) -> Unretrieved | None:
+    """Count the judged documents that no run has, by each run's; None without runs."""
+    if not retrieved:
+        return None
+    absent, relevant, judged = 0, 0, 0
+    for qid, given in judgements.items():
+        grades = document_grades(given)
+        found = set[str]().union(*(by_qid.get(qid, ()) for by_qid in retrieved))
+        judged, absent = judged + len(grades), absent + len(grades) - len(found)
+        relevant += sum(grade > 0 and docid not in found for docid, grade in grades.items())
+    return Unretrieved(absent, relevant, judged, len(retrieved))
 
 
 def unjudged_note(unjudged: Mapping[str, float], collection: str = "") -> str:

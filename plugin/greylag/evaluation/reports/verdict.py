@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from greylag.evaluation.reports.scores import ranked
 from greylag.evaluation.scoring.agreement import few_names
+from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import FINDINGS, Comparison, Significance
 
@@ -27,7 +28,7 @@ def verdict(compared: Compared) -> str:
     """Write what comparisons by the first measures show, in a paragraph; of a single one, its own sentences."""
     if len(alone := first_comparisons(compared)) == 1:
         return alone[0][1].verdict
-    sentences, revealed, absent = list[str](), list[str](), dict[str, None]()
+    sentences, shown, absent = list[str](), list[Comparison](), dict[str, None]()
     for scores, test in compared:
         every = [c for _, c in first_comparisons([(scores, test)])]
         measure, comparisons = every[0].measure, [c for c in every if not c.not_run]
@@ -41,13 +42,22 @@ def verdict(compared: Compared) -> str:
         else:
             clauses = _clauses(comparisons)
         sentences.append(f"By {measure}, {'; '.join(clauses)}.")
-        if missed := [c.detectable for c in comparisons if not c.significant and c.detectable is not None]:
-            ends = dict.fromkeys(f"{end:.4f}" for end in (min(missed), max(missed)))
-            revealed.append(f"{' to '.join(ends)} by {measure}")
-    if revealed:
-        sentences.append(f"This many queries usually (80 %) reveal differences of {', of '.join(revealed)}.")
-    sentences += [f"Not compared: {'; '.join(absent)}."] if absent else []
-    return " ".join(sentences)
+        shown += comparisons
+    sentences += [revealed(shown), *([f"Not compared: {'; '.join(absent)}."] if absent else [])]
+    return " ".join(filter(None, sentences))
+
+
+def revealed(comparisons: Sequence[Comparison]) -> str:
+    """Write which differences the queries of comparisons that show nothing usually reveal; "" if all show one."""
+    missed = dict[Measure, list[float]]()
+    for c in comparisons:
+        if not (c.significant or c.detectable is None):
+            missed.setdefault(c.measure, []).append(c.detectable)
+    sizes = [
+        f"{' to '.join(dict.fromkeys(f'{end:.4f}' for end in (min(found), max(found))))} by {measure}"
+        for measure, found in missed.items()
+    ]
+    return f"This many queries usually (80 %) reveal differences of {', of '.join(sizes)}." if sizes else ""
 
 
 def _clauses(comparisons: Sequence[Comparison]) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from greylag.base import FloatArray, IntArray, Table
+from greylag.base import FloatArray, IntArray, ParameterError, Table
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.trec.qrels import Qrels
 
@@ -32,36 +33,72 @@ class Agreement:
     """How far two sets of judgements agree about documents, and about the order of runs if there are several."""
 
     judges: Judges
+    topics: tuple[int, int, int]  # that both judged, and each of them
     documents: int  # that both judged
     alone: tuple[int, ...]  # that one of them judged, on the topics of both
     kappa: float | None  # Cohen's, of relevant or not; None if both give all documents the same
     weighted_kappa: float | None  # of grades, by squared distances
-    rankings: tuple[RankCorrelation, ...]
+    scores: tuple[Mapping[str, Scores], Mapping[str, Scores]] = ({}, {})  # of runs by each, on the topics of both
+
+    @property
+    def rankings(self) -> tuple[RankCorrelation, ...]:
+        """The correlations of the runs' order by each measure; none of a single run."""
+        if len(self.scores[0]) < 2:
+            return ()
+        (first, second), (ours, theirs) = self.judges, map(_means, self.scores)
+        return tuple(correlate(f"{m}, {first}", f"{m}, {second}", ours[m], theirs[m]) for m in ours)
+
+    def of_runs(self, names: Iterable[str]) -> Agreement:
+        """Keep some of the runs."""
+        kept = [*names]
+        first, second = ({name: by_run[name] for name in kept} for by_run in self.scores)
+        return replace(self, scores=(first, second))
 
     @property
     def tables(self) -> list[Table]:
         """The agreement about documents, and about the order of runs."""
         note = "kappa: Cohen's, of relevant (from grade 1) or not; weighted: of grades, by squared distances."
-        header = ("judges", "documents", *(f"only {judge}" for judge in self.judges), "kappa", "weighted")
-        shown = (self.documents, *self.alone, self.kappa, self.weighted_kappa)
+        if any(number > self.topics[0] for number in self.topics[1:]):
+            by_judge = zip(self.judges, self.topics[1:], strict=True)
+            counts = ", ".join(f"{number} of {judge}" for judge, number in by_judge)
+            note = f"Both judged {self.topics[0]} topics, which alone count here ({counts}).\n{note}"
+        header = ("judges", "topics", "documents", *(f"only {judge}" for judge in self.judges), "kappa", "weighted")
+        shown = (self.topics[0], self.documents, *self.alone, self.kappa, self.weighted_kappa)
         tables = [Table(note, header, [(" and ".join(self.judges), *shown)])]
         return [*tables, rankings_table(self.rankings)] if self.rankings else tables
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a dictionary that JSON can represent."""
+        names = ("judges", "topics", "documents", "alone", "kappa", "weighted_kappa")
+        return {name: getattr(self, name) for name in names} | {"rankings": [*map(asdict, self.rankings)]}
+
 
 def compare_judgements(
-    judges: Judges, qrels: tuple[Qrels, Qrels], scores: tuple[Mapping[str, Scores], Mapping[str, Scores]]
+    judges: Judges, qrels: tuple[Qrels, Qrels], scores: tuple[Mapping[str, Scores], Mapping[str, Scores]] = ({}, {})
 ) -> Agreement:
     """Compare two sets of judgements, and the orders of runs by them, on the topics of both."""
     first, second = qrels
-    common = [qid for qid in first if qid in second]
+    common = common_topics(first, second)
     pairs = [(grade, second[qid][d]) for qid in common for d, grade in first[qid].items() if d in second[qid]]
     mine, other = np.array(pairs, np.int64).reshape(-1, 2).T
     alone = [sum(len(judged[qid]) for qid in common) - len(pairs) for judged in qrels]
-    ours, theirs = (_means(by_run, {*common}) for by_run in scores)
-    several = ours if len(scores[0]) > 1 else ()
-    rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", ours[name], theirs[name]) for name in several]
+    topics = len(common), len(first), len(second)
     kappas = cohen_kappa((mine > 0).astype(int), (other > 0).astype(int)), cohen_kappa(mine, other)
-    return Agreement(judges, len(pairs), tuple(alone), *kappas, tuple(rankings))
+    ours, theirs = ({name: _on(run, {*common}) for name, run in by_run.items()} for by_run in scores)
+    return Agreement(judges, topics, len(pairs), tuple(alone), *kappas, (ours, theirs))
+
+
+def common_topics(first: Qrels, second: Qrels) -> list[str]:
+    """Return the topics of two sets of judgements; `ParameterError` if they have none in common."""
+    if common := [qid for qid in first if qid in second]:
+        return common
+    raise ParameterError("the two sets of judgements have no topic in common")
+
+
+def _on(run: Scores, qids: set[str]) -> Scores:
+    """Return the scores on some topics."""
+    rows = [row for row, qid in enumerate(run.qids) if qid in qids]
+    return replace(run, qids=tuple(run.qids[row] for row in rows), values=run.values[rows])
 
 
 def compare_measures(scores: Mapping[str, Scores]) -> tuple[RankCorrelation, ...]:
@@ -70,11 +107,10 @@ def compare_measures(scores: Mapping[str, Scores]) -> tuple[RankCorrelation, ...
     return tuple(correlate(*pair, *map(means.__getitem__, pair)) for pair in combinations(means, 2))
 
 
-def _means(scores: Mapping[str, Scores], qids: set[str] | None = None) -> dict[str, FloatArray]:
-    """Return the means of runs by measure, the better the higher, shape (runs,); of some queries if they are given."""
+def _means(scores: Mapping[str, Scores]) -> dict[str, FloatArray]:
+    """Return the means of runs by measure, the better the higher, shape (runs,)."""
     first = next(iter(scores.values()))
-    rows = [row for row, qid in enumerate(first.qids) if qids is None or qid in qids]
-    columns = np.array([replace(run, values=run.values[rows]).rounded_means for run in scores.values()]).T
+    columns = np.array([run.rounded_means for run in scores.values()]).T
     better = [-means if m.family.lower_is_better else means for m, means in zip(first.measures, columns, strict=True)]
     return dict(zip(map(str, first.measures), better, strict=True))
 

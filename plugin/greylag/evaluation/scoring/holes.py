@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -76,6 +76,13 @@ class Holes(Printed):
 
     def _table(self) -> Table:
         return self.table
+
+    def of_runs(self, names: Iterable[str]) -> Holes:
+        """Keep some of the runs, with what they had beside the others."""
+        kept = [*names]
+        views = {view.name: getattr(self, view.name) for view in fields(self) if view.name != "by_team"}
+        some: dict[str, Any] = {view: {name: by_run[name] for name in kept} for view, by_run in views.items()}
+        return replace(self, **some)
 
     def to_dict(self) -> dict[str, Any]:
         """Return, by run and measure, the share judged, the means, and the number of own documents."""

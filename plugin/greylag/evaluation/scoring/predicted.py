@@ -16,7 +16,7 @@ import numpy as np
 from greylag.base import Cell, FloatArray, Marked, ParameterError, Printed, Run, Table
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.scoring.scores import Scores, score_documents
+from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores, score_documents
 from greylag.evaluation.scoring.sign_flips import are_equal, sign_flip_p
 from greylag.evaluation.scoring.significance import (
     MOST_SENTENCES,
@@ -54,6 +54,18 @@ class Estimate:
     weight: float  # lambda
     worth: float  # how many topics people would have to judge to get an interval this narrow, at most all
     p: float  # two-sided, that the corrected figure is 0
+    error: float  # standard error of `corrected`; 0 if all scores by people are equal
+    freedom: float  # degrees of freedom of that
+    topics: int  # that people judged
+
+    def p_above(self, limit: float, sign: int = 1) -> float:
+        """Return the one-sided p of a test that `corrected`, or with sign -1 its negative, is above a limit."""
+        from scipy import special
+
+        gap = sign * self.corrected - limit
+        if not self.error:  # that of the randomisation test, as `p`
+            return 2.0**-self.topics if round(gap, DIFFERENCE_DECIMALS) > 0 else 1.0
+        return float(special.stdtr(self.freedom, -gap / self.error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,12 @@ class Corrections(Printed):
     others: int  # with predicted judgements alone
     means: tuple[Corrected, ...]
     differences: tuple[Corrected, ...]
+    correction: Correction = "holm"  # of the p of differences
+
+    @property
+    def baselines(self) -> list[str]:
+        """The run that others are compared with, if there is one."""
+        return list(dict.fromkeys(str(row.baseline) for row in self.differences))
 
     @property
     def sentences(self) -> list[str]:
@@ -179,7 +197,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     near = float(np.sum((weights * (y - slope * f) / (1 - leverages)) ** 2)) if slope else alone
     far = slope**2 * float(every.var(ddof=1)) / len(every)
     mean = float(people.mean()) + slope * distance
-    interval, p = _student(mean, near, freedom, far, len(every) - 1)
+    interval, p, whole = _student(mean, near, freedom, far, len(every) - 1)
     p = sign_flip_p(people, "two-sided") if same else p
     return Estimate(
         people=float(people.mean()),
@@ -191,6 +209,9 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
         weight=slope * len(others) / len(every),
         worth=_worth(interval, n * alone, len(every)) if interval and near + far else float(n),
         p=p,
+        error=math.sqrt(near + far),
+        freedom=whole,
+        topics=n,
     )
 
 
@@ -207,18 +228,18 @@ def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
 
 def _student(
     mean: float, near: float, freedom: int, far: float = 0.0, freedom_far: int = 1
-) -> tuple[tuple[float, float] | None, float]:
-    """Return the 95 % interval and p of a mean whose variance has one term, or two with other degrees of freedom."""
+) -> tuple[tuple[float, float] | None, float, float]:
+    """Return the 95 % interval, p and degrees of freedom of a mean whose variance has one term, or two of their own."""
     from scipy import special
 
     variance = near + far
     if not variance:
-        return None if mean else (0.0, 0.0), 1.0
+        return None if mean else (0.0, 0.0), 1.0, freedom
     # Satterthwaite's degrees of freedom.
     whole = variance**2 / (near**2 / freedom + far**2 / freedom_far)
     error = math.sqrt(variance)
     half = float(special.stdtrit(whole, 1 - SIGNIFICANCE_LEVEL / 2)) * error
-    return (mean - half, mean + half), 2 * float(special.stdtr(whole, -abs(mean) / error))
+    return (mean - half, mean + half), 2 * float(special.stdtr(whole, -abs(mean) / error)), whole
 
 
 def _worth(interval: tuple[float, float], variance: float, most: int) -> float:
@@ -286,6 +307,7 @@ def evaluate_with_predictions(
         len(rest),
         tuple(means),
         tuple(replace(row, corrected_p=p) for row, p in zip(differences, corrected, strict=True)),
+        correction,
     )
 
 

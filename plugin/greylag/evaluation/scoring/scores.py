@@ -199,12 +199,14 @@ class PartsScores:
     def __init__(self, qrels: Qrels, measures: Sequence[Measure], parts: Iterable[Run]) -> None:
         self._qrels, self._measures = qrels, tuple(measures)
         self._values: dict[str, FloatArray] = {}
+        self.retrieved: dict[str, set[str]] = {}
         tops, keys, tag = list[Ranking](), set[tuple[str, int]](), ""
         for part in parts:
             check_rows(part, qrels)
             judged = {qid: qrels[qid] for qid in part if qid in qrels}
             if judged:
                 self._values.update(zip(judged, score_documents(part, judged, measures).values, strict=True))
+            self.retrieved.update(retrieved_documents(part, qrels))
             keys |= ranking_keys(part)
             tops += [_top_and_judged(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
             tag = part.tag
@@ -217,6 +219,11 @@ class PartsScores:
         tops = score_documents(self.tops, self._qrels, self._measures)
         rows = [self._values.get(qid, row) for qid, row in zip(tops.qids, tops.values, strict=True)]
         return replace(tops, values=np.array(rows).reshape(tops.values.shape))
+
+
+def retrieved_documents(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Return the judged documents of a run, by qid."""
+    return {qid: {*document_grades(judgements[qid])}.intersection(run[qid].docids) for qid in run if qid in judgements}
 
 
 def ranking_keys(run: Run) -> frozenset[tuple[str, int]]:

@@ -7,6 +7,7 @@ import pytest
 
 from greylag.base import GreylagError
 from greylag.base.runtime.files import read_pairs
+from greylag.evaluation.reports.evaluation import Evaluation
 from greylag.evaluation.reports.parts import category_table, scores_by_category
 from tests.greylag.evaluation.reports.test_verdict import scores
 from tests.refusals import refuses
@@ -23,6 +24,10 @@ def test_means_of_the_topics_of_a_category():
     for run, measure, *cells in table.rows:
         values = found[run].values[:20, ["AP", "P@5"].index(measure)]
         assert [cell.value for cell in cells] == pytest.approx([values[::2].mean(), values[1::2].mean()])
+    rows = [*csv.DictReader(Evaluation(found).by_category(CATEGORIES).format("csv").splitlines())]
+    assert [(row["run"], row["topics"]) for row in rows] == [(r, t) for t in ("all", "even", "odd") for r in "ab"]
+    assert float(rows[5]["P@5"]) == pytest.approx(found["b"].values[1:20:2, 1].mean())
+    assert float(rows[1]["P@5"]) == pytest.approx(found["b"].values[:, 1].mean())
 
 
 @pytest.mark.parametrize(

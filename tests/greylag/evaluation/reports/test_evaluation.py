@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 import pytest
 
+from greylag import __version__
 from greylag.base import GreylagError, Ranking, Run
 from greylag.evaluation import (
     Collections,
@@ -23,6 +24,7 @@ from greylag.evaluation import (
     write_run,
 )
 from greylag.evaluation.reports.earlier import digests
+from greylag.evaluation.scoring.concordance import compare_measures
 from greylag.evaluation.scoring.holes import score_holes
 from greylag.evaluation.scoring.predicted import Corrections, evaluate_with_predictions
 from tests.greylag.evaluation.scoring import samples
@@ -48,7 +50,13 @@ def test_runs_are_taken_as_they_come(runs, tmp_path):
     for other in (tmp_path / "two.run", str(tmp_path / "two.run"), runs["two"].to_dict(), runs["two"].to_frame()):
         assert str(compare({**runs, "two": other}, QRELS, NAMES, baseline="one")) == str(found)
     expected = {name: evaluate(run, QRELS, NAMES) for name, run in runs.items()}
-    again = Evaluation(expected, compare_scores(expected, "one"), found.unjudged, digests=digests(QRELS))
+    tests, absent = compare_scores(expected, "one"), found.unretrieved
+    again = Evaluation(expected, tests, found.unjudged, digests=digests(QRELS), unretrieved=absent)
+    pairs = {(qid, docid): grade for qid, judged in QRELS.items() for docid, grade in judged.items()}
+    nowhere = {*pairs} - {(qid, docid) for run in runs.values() for qid in run for docid in run[qid].docids}
+    assert absent == (len(nowhere), sum(pairs[one] > 0 for one in nowhere), len(pairs), 2)
+    assert f"{absent[0]} of {absent[2]} judged documents are in none of the 2 runs, {absent[1]} of them" in str(found)
+    assert compare({"c": (runs, QRELS)}, measures=NAMES).tables()[0].caption.count("c: 160 of 360 judged doc") == 1
     assert found.to_dict() == again.to_dict()
     assert compare(runs, QRELS, NAMES).significance is None
     assert len(compare(runs, QRELS, NAMES, all_pairs=True).significance.comparisons) == 2
@@ -69,7 +77,7 @@ def test_views_are_those_of_their_functions(runs):
     scores = [{name: evaluate(run, qrels, NAMES) for name, run in of.items()} for qrels in (people, more)]
     expected = evaluate_with_predictions(*scores, "one").to_dict()
     agreed = found.to_dict().pop("agreement")
-    assert found.to_dict() == expected | {"agreement": agreed}
+    assert found.to_dict() == {"greylag": __version__} | expected | {"agreement": agreed}
     assert agreed["judges"] == ("people", "predicted")
     assert agreed["rankings"][0]["first"] == "AP, people"
     assert agreed["kappa"] == pytest.approx(-3280 / 3281)
@@ -86,7 +94,22 @@ def test_the_best_run_of_each_team_is_shown_and_tested(runs):
     best = {max((n for n in many if teams[n] == team), key=scores.get) for team in "xy"}
     assert {*found.scores} == best | {"two-half"}
     assert len(found.significance.comparisons) == 2 * len(best - {"two-half"})
-    assert found.holes.table == score_holes(many, QRELS, NAMES, teams).table
+    whole = score_holes(many, QRELS, NAMES, teams).table
+    assert [*found.holes.table.rows] == [row for name in found.scores for row in whole.rows if row[0] == name]
+    for table in [*found.tables(wide=True), found.gated("lower")._gate_tables()[0], found.tables(per_query=True)[0]]:
+        run = [*table.header].index("run")
+        assert table.header[run + 1] == "team"
+        assert {row[run] for row in table.rows} <= {*found.scores}
+        assert all(row[run + 1] == teams[row[run]] for row in table.rows)
+    assert found.format("csv").startswith("run,team,AP")
+    assert r"run & team & AP &" in found.to_latex()
+    tau = compare(many, QRELS, NAMES, other_qrels=QRELS).correlated().best_of({n: n for n in "abcd"} | teams)
+    two = {name: tau.scores[name] for name in tau.scores}
+    assert tau.rankings == compare_measures(two)
+    assert (
+        tau.agreement.rankings
+        == compare({name: many[name] for name in two}, QRELS, NAMES, other_qrels=QRELS).agreement.rankings
+    )
     assert "best run by AP" in str(found)
     assert found.to_dict()["best_of"] == teams
     assert ({*every.scores}, every.teams) == ({*many}, None)
@@ -166,7 +189,6 @@ SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
 
 
 VIEWS = [
-    lambda corrected: corrected.gated("lower"),
     lambda corrected: corrected.correlated(),
     lambda corrected: corrected.by_category({"1": "x"}),
     lambda corrected: corrected.best_of({"a": "x", "b": "y"}),
@@ -285,5 +307,6 @@ def test_csv_is_read_as_the_frame(runs):
 def test_json_is_read_again(runs):
     found = compare(runs, QRELS, NAMES, all_pairs=True, unjudged=True)
     content = json.loads(found.format("json"))
-    assert {*content} == {"trec_eval", "runs", "digests", "significance", "unjudged_at_10", "holes"}
+    views = "unjudged_at_10 unretrieved holes".split()
+    assert {*content} == {"greylag", "trec_eval", "runs", "digests", "significance", *views}
     assert content["runs"]["one"]["means"] == found.scores["one"].by_measure

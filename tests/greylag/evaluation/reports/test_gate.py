@@ -7,9 +7,11 @@ import pytest
 from scipy import stats
 
 from greylag.base import ParameterError
-from greylag.evaluation import Scores, compare_scores
-from greylag.evaluation.reports.gate import MOST_CHECKS, GateRule, check_gate
+from greylag.evaluation import Scores, compare_scores, correct_by_people, parse_measure
+from greylag.evaluation.reports.evaluation import Evaluation
+from greylag.evaluation.reports.gate import MOST_CHECKS, Floors, GateRule, check_gate
 from greylag.evaluation.reports.parts import scores_by_category
+from greylag.evaluation.scoring.predicted import evaluate_with_predictions
 from tests.greylag.evaluation.reports.test_verdict import scores
 from tests.refusals import refuses
 
@@ -127,3 +129,97 @@ def test_refused_before_runs_are_read():
         refuses(lambda: GateRule.parse(rule).check("ab", baselines, ()), ParameterError, part, "|")  # noqa: B023
     refuses(lambda: GateRule.parse(2).check("ab", ["a"], measures), ParameterError, "perhaps 0.02 is meant", "|")
     GateRule.parse("0.02").check("ab", ["a"], measures)
+
+
+@pytest.mark.parametrize("baseline", [None, "a"])
+@pytest.mark.parametrize("seed", range(4))
+def test_floors_are_scipys(seed, baseline):
+    """By the mean; by a one-sided t-test of one sample, with Holm's correction over all floors."""
+    found = within_range(scores(np.random.default_rng(seed), "abc", ["AP", "P@5"]))
+    tests, runs = (compare_scores(found, baseline), "bc") if baseline else (None, "abc")
+    floors = {"AP": 0.4, "P@5": str(found["b"].means[1])}
+    samples = {(run, name): found[run].values[:, n] for run in runs for n, name in enumerate(floors)}
+    p = [
+        stats.ttest_1samp(values, float(floors[key[1]]), alternative="greater").pvalue
+        for key, values in samples.items()
+    ]
+    expected = dict(zip(samples, holm_by_hand(p), strict=True))
+    by_mean, by_low = (check_gate({"all": found}, tests, None, Floors.parse(floors, by)) for by in ("mean", "low"))
+    for gate, by in ((by_mean, "mean"), (by_low, "low")):
+        assert {(check.run, check.measure) for check in gate.checks} == {*samples}
+        for check_ in gate.checks:
+            key = check_.run, check_.measure
+            above = samples[key].mean() - float(floors[check_.measure])
+            assert check_.improvement == pytest.approx(above, abs=1e-11)
+            assert check_.p == (None if by == "mean" else pytest.approx(expected[key]))
+            assert check_.failed == (check_.improvement < 0 if by == "mean" else expected[key] >= 0.05)
+    assert next(check for check in by_mean.checks if (check.run, check.measure) == ("b", "P@5")).failed is False
+    assert "low end" in str(by_low)
+    both = check_gate({"all": found}, compare_scores(found, "a"), GateRule.parse("worse"), Floors.parse(floors, "low"))
+    assert len(both.checks) == 8
+    floored = {(check.run, check.measure): check.p for check in both.checks if check.baseline != "a"}
+    assert not baseline or all(floored[key] >= expected[key] - 1e-9 for key in floored)
+
+
+def test_equal_scores_are_above_a_floor_by_their_number():
+    """Whose t would be infinite: n equal scores have p = 1 / 2^n."""
+    for n, passed in ((5, True), (8, True)):
+        equal = {"a": Scores.single(parse_measure("Success@1"), dict.fromkeys(map(str, range(n)), 1.0))}
+        gate = check_gate({"all": equal}, None, None, Floors.parse({"Success@1": 0.9}, "low"))
+        assert (gate.passed, gate.checks[0].p) == (passed, 0.5**n)
+    few = {"a": Scores.single(parse_measure("AP"), dict.fromkeys("1234", 1.0))}
+    low = Floors.parse({"AP": 0.9}, "low")
+    refuses(lambda: check_gate({"all": few}, None, None, low), ParameterError, "at least 5 topics, not 4|use mean", "|")
+
+
+@pytest.mark.parametrize(
+    ("floors", "part"),
+    [
+        ({"AP": 0.0}, "above 0"),
+        ({"AP": 1.1}, "up to 1"),
+        ({"AP": "30%"}, "such as 0.3"),
+        ({"AP": np.nan}, "such as 0.3"),
+        ({"AP": 0.3, "map": 0.2}, "AP is given twice"),
+        ({"subtopic-loss@5": 0.3}, "better the higher"),
+        ({"gm_map": 0.3}, "leave it out"),
+        ({}, "needs a rule or floors"),
+        ({"P@9": 0.3}, "scored by AP, P@5"),
+    ],
+)
+def test_floors_are_refused(floors, part):
+    found = Evaluation(scores(np.random.default_rng(0), "ab", ["AP", "P@5"]))
+    refuses(lambda: found.gated(floors=floors), ParameterError, part, "|")
+
+
+@pytest.mark.parametrize("follow", [True, False])
+@pytest.mark.parametrize("fail_if", ["lower", "worse", 0.05, 0.3])
+def test_predicted_differences_are_held_by_their_own_error(fail_if, follow):
+    """A margin shifts people's scores: half of the two-sided p of what is shifted is the one-sided p."""
+    rng, qids = np.random.default_rng(3), tuple(map(str, range(60)))
+    measures = parse_measure("AP"), parse_measure("subtopic-loss@5")
+    whole = {name: np.clip(rng.uniform(0.3, 0.6, (60, 2)) - 0.04 * (name == "b"), 0, 1) for name in "ab"}
+    guesses = {n: np.clip(v + 0.1, 0, 1) if follow else rng.uniform(0, 1, (60, 2)) for n, v in whole.items()}
+    people = {name: Scores(measures, qids[:20], values[:20], (), ()) for name, values in whole.items()}
+    predicted = {name: Scores(measures, qids, values, (), ()) for name, values in guesses.items()}
+    corrections = evaluate_with_predictions(people, predicted, "a")
+    floors = {"AP": 0.4}
+    found = Evaluation(people, corrections=corrections).gated(fail_if, floors=floors, floor_by="low").gate
+    shift, expected = 0.0 if isinstance(fail_if, str) else fail_if, {}
+    for column, sign in ((0, 1), (1, -1)):
+        gains, guessed = (sign * (one["b"][:, column] - one["a"][:, column]) for one in (whole, guesses))
+        moved = correct_by_people(gains[:20] + shift, guessed[:20], guessed[20:])
+        above = moved.p / 2 if moved.corrected > 0 else 1 - moved.p / 2
+        expected["a", str(measures[column])] = (moved.corrected - shift, 1 - above if fail_if == "worse" else above)
+    floor = correct_by_people(whole["b"][:20, 0] - 0.4, guesses["b"][:20, 0], guesses["b"][20:, 0])
+    expected["floor 0.4", "AP"] = floor.corrected, floor.p / 2 if floor.corrected > 0 else 1 - floor.p / 2
+    tested = [key for key in expected if fail_if != "lower" or key[0] != "a"]
+    corrected = dict(zip(tested, holm_by_hand([expected[key][1] for key in tested]), strict=True))
+    assert {(check.baseline, check.measure) for check in found.checks} == {*expected}
+    for one in found.checks:
+        key = one.baseline, one.measure
+        assert one.improvement == pytest.approx(expected[key][0], abs=1e-11)
+        assert one.p == (pytest.approx(corrected[key]) if key in corrected else None)
+        worse = key[0] == "a" and fail_if == "worse"
+        failed = (corrected[key] < 0.05) == worse if key in corrected else expected[key][0] < 0
+        assert one.failed == failed
+    assert "corrected differences" in found.rule or fail_if == "lower"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag import __version__
 from greylag.base.core.tables import Marked, Table, as_latex, as_markdown, as_text
 from greylag.evaluation import Comparison, Evaluation, Scores, Significance, compare_scores, parse_measure, to_dict
 from greylag.evaluation.reports.scores import group_letters
@@ -211,7 +212,7 @@ def test_forms():
         r"\centering",
         r"\caption{Means over 2 judged queries.}",
         r"\label{tab:greylag}",
-        r"\begin{tabular}{@{}llr@{}}",
+        r"\begin{tabular}{@{}lll@{}}",
         r"\toprule",
         r"run & AP & P@5 \\",
         r"\midrule",
@@ -227,7 +228,8 @@ def test_forms():
     means, comparisons = (list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in tables)
     assert means[1] == {"run": "mrf", "AP": "0.061728", "P@5": "0.5"}
     assert [comparisons[n][key] for n, key in ((0, "corrected p"), (1, "detectable"))] == ["4e-05", ""]
-    assert json.loads(table(runs, found, form="json")) == json.loads(json.dumps(to_dict(runs, found)))
+    content = {"greylag": __version__, **json.loads(json.dumps(to_dict(runs, found)))}
+    assert json.loads(table(runs, found, form="json")) == content
 
 
 def test_to_dict_survives_json():

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from greylag.evaluation import Scores, compare_scores
+from greylag.evaluation import Collections, Evaluation, Scores, compare_scores
 from greylag.evaluation.reports.scores import ranked
 from greylag.evaluation.reports.verdict import verdict
 from greylag.evaluation.scoring.concordance import compare_measures
@@ -54,6 +54,22 @@ def test_of_all_pairs_the_best_run_is_told():
     assert told.startswith(f"By AP, {best} has the best mean, {found[best].means[0]:.4f}, and is better than ")
     assert numbers == [beaten, 59 - beaten]
     assert len(told) < 400
+
+
+@pytest.mark.parametrize("names", ["abcd", "abcdefgh"])
+def test_a_page_says_once_which_differences_its_queries_reveal(names):
+    """Below the sentences of each comparison, or in the paragraph that stands for many; once per collection."""
+    found = {
+        name: one for n, name in enumerate(names) for one in [scores(np.random.default_rng(n), "a", ["AP", "P@5"])["a"]]
+    }
+    parts = {part: Evaluation(found).tested(compare_scores(found, "a")) for part in ("x", "y")}
+    missed = [
+        c.detectable for c in parts["x"].significance.comparisons if c.measure.family.name == "AP" and not c.significant
+    ]
+    ends = " to ".join(dict.fromkeys(f"{end:.4f}" for end in (min(missed), max(missed))))
+    for page, times in ((parts["x"], 1), (Collections(parts), 2)):
+        assert page.format("html").count(f"usually (80 %) reveal differences of {ends} by AP.") == times
+        assert page.format("html").count("usually (80 %)") == times
 
 
 def test_one_comparison_has_its_own_sentences():

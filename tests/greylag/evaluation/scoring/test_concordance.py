@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from greylag.evaluation import evaluate, read_qrels, read_run
+from greylag.base import ParameterError
+from greylag.evaluation import compare_qrels, evaluate, read_qrels, read_run
 from greylag.evaluation.scoring.concordance import (
     cohen_kappa,
     compare_judgements,
@@ -15,6 +16,7 @@ from greylag.evaluation.scoring.concordance import (
     correlate,
     tau_ap,
 )
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -77,3 +79,22 @@ def test_real_runs_by_two_measures_and_by_two_assessors(data):
     assert len(agreed.tables) == 2
     tied = correlate("a", "b", np.zeros(3), np.arange(3.0))
     assert (tied.tau, tied.tau_ap) == (None, None)
+
+
+def test_judgements_are_compared_without_runs():
+    """On the topics of both, whose number is said where one has more."""
+    first = {f"q{n}": {f"d{i}": (i * n) % 3 for i in range(8)} for n in range(6)}
+    second = {f"q{n}": {f"d{i}": (i + n) % 3 for i in range(2, 9)} for n in range(2, 9)}
+    found = compare_qrels(first, second)
+    pairs = [(first[q][d], second[q][d]) for q in ("q2", "q3", "q4", "q5") for d in first[q] if d in second[q]]
+    one, other = np.array(pairs).T
+    row = dict(zip(found.tables()[0].header, found.tables()[0].rows[0], strict=True))
+    assert row.pop("kappa") == pytest.approx(cohen_kappa_score(one > 0, other > 0))
+    assert row.pop("weighted") == pytest.approx(cohen_kappa_score(one, other, weights="quadratic"))
+    assert row == {"judges": "first and second", "topics": 4, "documents": 24, "only first": 8, "only second": 4}
+    assert "Both judged 4 topics, which alone count here (6 of first, 7 of second)." in str(found)
+    assert "Both judged" not in str(compare_qrels(first, first))
+    assert "first and second" in found.format("html")
+    assert "24" in found.to_latex()
+    assert repr(found) == "<QrelsAgreement on 4 topics>"
+    refuses(lambda: compare_qrels(first, {"x": {"a": 1}}), ParameterError, "no topic in common", "|")
