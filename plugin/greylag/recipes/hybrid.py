@@ -34,16 +34,16 @@ class HybridScores:
         return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
 
 
-def combine_scores(general: FloatArray, cosines: FloatArray, spread: float) -> tuple[FloatArray, float]:
+def combine_scores(general: FloatArray, cosines: FloatArray, mean: float, spread: float) -> tuple[FloatArray, float]:
     """Combine scores of a query's candidates, shape (n,), by the formula of `HybridSearch`; also the cosines' weight.
 
-    A cosine of NaN, without a vector, counts as the least. `spread` is the standard deviation of the cosines between
-    documents; 0 counts as 1.
+    A cosine of NaN, without a vector, counts as the least, or as the mean if none has one. `mean` and `spread` are mean
+    and standard deviation of the cosines between documents; a `spread` of 0 counts as 1.
     """
     weight = WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
     known = ~np.isnan(cosines)
-    least = cosines[known].min() if known.any() else 0.0
-    return general + weight * np.where(known, cosines, least), weight
+    least = cosines[known].min() if known.any() else mean
+    return general + weight * (np.where(known, cosines, least) - mean), weight
 
 
 @guided
@@ -54,13 +54,15 @@ class HybridSearch(Source):
     The candidates are the top `k` documents of BM25 and the `k` with the highest cosines, together n. Each has both
     scores, also where only one of the two searches found it:
 
-        score(d) = g(d) + 0.28 ln(n) c(d) / s
+        score(d) = g(d) + 0.28 ln(n) (c(d) - m) / s
 
     with g(d) the score of `general_model` among the candidates, in the order of BM25; c(d) the cosine of the vectors of
-    query and document, and s the standard deviation of the cosines between documents (`VectorSearch.spread`), by which
-    encoders with other ranges count the same. Neither is scaled by the query's own range, since a wide one tells how
-    sure the score is; ln(n) follows g, whose best values grow with the number of candidates. A document without a
-    vector has the least cosine of the candidates. Ties go to the better score of BM25.
+    query and document; m and s the mean and the standard deviation of the cosines between documents
+    (`VectorSearch.mean_cosine`, `VectorSearch.spread`), by which encoders with other ranges count the same. m changes
+    no order; without it, each score had 0.28 ln(n) m / s more, another amount for another number of candidates. Neither
+    score is scaled by the query's own range, since a wide one tells how sure it is; ln(n) follows g, whose best values
+    grow with the number of candidates. A document without a vector has the least cosine of the candidates. Ties go to the better
+    score of BM25.
 
     No judgements are needed: the formula was found on public collections. The study ``encoder`` says how well it does.
 
@@ -116,7 +118,7 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        scores, weight = combine_scores(general, cosines, self._dense.spread)
+        scores, weight = combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
         return HybridScores(

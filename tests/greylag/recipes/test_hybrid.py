@@ -34,9 +34,9 @@ def by_hand(given, query, k):
     general = dict(GeneralRanker(INDEX)(Ranking("q", query.text, docids, [bm25.get(d, 0.0) for d in docids])))
     least = min(cosine[d] for d in docids if d in cosine)
     units = [row / np.linalg.norm(row) for row in given.array]
-    spread = np.std([np.dot(x, y) for place, x in enumerate(units) for y in units[:place]])
-    weight = 0.28 * np.log(len(docids)) / spread
-    scores = {d: general[d] + weight * cosine.get(d, least) for d in docids}
+    between = [np.dot(x, y) for place, x in enumerate(units) for y in units[:place]]
+    weight = 0.28 * np.log(len(docids)) / np.std(between)
+    scores = {d: general[d] + weight * (cosine.get(d, least) - np.mean(between)) for d in docids}
     return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan)) for d in docids}, weight
 
 
@@ -90,15 +90,30 @@ def test_a_first_stage_gives_candidates_and_not_scores(caplog):
 
 
 def test_few_and_unknown_candidates():
-    """Without a vector, the least cosine; one alone has no weight to share; an encoder's range is no matter."""
+    """Without a vector, the least cosine; one alone has no weight to share."""
     general, cosines = np.array([2.0, 1.0, 0.0]), np.array([0.3, np.nan, 0.5])
-    scores, weight = combine_scores(general, cosines, 0.1)
-    assert scores.tolist() == pytest.approx((general + weight * np.array([0.3, 0.3, 0.5])).tolist())
-    assert combine_scores(general, np.full(3, np.nan), 0.1)[0].tolist() == general.tolist()
-    assert combine_scores(general[:1], cosines[:1], 0.0) == (2.0, 0.0)
-    assert combine_scores(general[:0], cosines[:0], 0.1)[0].tolist() == []
-    narrow, _ = combine_scores(general, 0.75 + cosines / 4, 0.1 / 4)
-    assert np.diff(narrow).tolist() == pytest.approx(np.diff(scores).tolist())
+    scores, weight = combine_scores(general, cosines, 0.2, 0.1)
+    assert scores.tolist() == pytest.approx((general + weight * np.array([0.1, 0.1, 0.3])).tolist())
+    assert combine_scores(general, np.full(3, np.nan), 0.2, 0.1)[0].tolist() == general.tolist()
+    assert combine_scores(general[:1], cosines[:1], 0.2, 0.0) == (2.0, 0.0)
+    assert combine_scores(general[:0], cosines[:0], 0.2, 0.1)[0].tolist() == []
+
+
+@pytest.mark.parametrize("k", [5, 20, N])
+def test_scores_are_the_same_where_all_cosines_are_high(k):
+    """A part that all unit vectors share lifts each cosine to a + (1 - a) c: with any number of candidates, no score
+    changes, and the order is that of g + w c.
+    """
+    given, query, a = vectors(1), Query("q", "w1x w3x"), 0.8
+    unit = given.array / np.linalg.norm(given.array, axis=1, keepdims=True)
+    asked = given.queries["q"] / np.linalg.norm(given.queries["q"])
+    rows = np.column_stack([np.sqrt(1 - a) * unit, np.full(N, np.sqrt(a))])
+    shared = ArrayVectors(DOCIDS, rows, {"q": [*np.sqrt(1 - a) * asked, np.sqrt(a)]})
+    found, lifted = (HybridSearch(INDEX, of, k=k).scores(query) for of in (given, shared))
+    assert lifted.docids == found.docids
+    np.testing.assert_allclose(lifted.cosines, a + (1 - a) * found.cosines, atol=1e-12)
+    np.testing.assert_allclose(lifted.scores, found.scores, atol=1e-9)
+    assert (np.diff(found.general + found.weight * found.cosines) <= 1e-12).all()
 
 
 @pytest.mark.parametrize(
