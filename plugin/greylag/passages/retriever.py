@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -24,6 +25,7 @@ from greylag.base import (
     VectorsLike,
     as_identifier,
     as_passages,
+    as_qrels,
     check_counts,
     check_sequences,
     check_text,
@@ -47,7 +49,7 @@ from greylag.recipes import HybridScores, HybridSearch, general_model_for
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _PLAIN = {str, int, float, bool, type(None)}  # what nobody can change
-_VERSION = b"1"  # of the file
+_VERSION = b"2"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
@@ -91,6 +93,8 @@ class HybridRetriever:
         See `greylag.PositionalIndex.from_texts`.
     depth : int >= 1, default 100
         The number of candidates by BM25, and of those by cosine.
+    weight : float > 0, default 1
+        How much cosines count, see `greylag.recipes.HybridSearch`; `learn_weight` finds it from judged questions.
 
     Raises
     ------
@@ -114,6 +118,7 @@ class HybridRetriever:
         vectors: VectorsLike | None = None,
         language: str = "en",
         depth: int = 100,
+        weight: float = 1.0,
     ) -> None:
         check_counts(depth=depth)
         self._passages = _passages(passages)
@@ -132,7 +137,7 @@ class HybridRetriever:
             _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
         self._vectors = ArrayVectors(docids, rows, self._query_vector)
         self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
-        self._hybrid = HybridSearch(self._index, self._vectors, k=depth)
+        self._hybrid = HybridSearch(self._index, self._vectors, k=depth, weight=weight)
         self._encoded: dict[str, Dense] = {}  # queries of the batches under way
         self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
 
@@ -200,17 +205,28 @@ class HybridRetriever:
         texts = [check_text(query, "a query") or " " for query in queries]
         if options.get("where") is not None:
             options["where"] = _listed(options["where"])  # iterators are read once for all queries
-        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
-        try:
+        with self._encoding(texts):
             return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
-        finally:
-            for text in texts:
-                self._encoded.pop(text, None)  # another batch with this query encodes it again
 
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
         candidates = self._scores(query, where).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
+
+    def learn_weight(self, questions: Mapping[str, Any]) -> HybridRetriever:
+        """Return a retriever of the same passages with the weight that is learned from judged questions.
+
+        Parameters
+        ----------
+        questions : mapping
+            By question, the identifiers of relevant passages, or their grades by identifier. Passages without a grade
+            are not relevant. Some twenty questions are worth judging, see `greylag.recipes.HybridSearch`.
+        """
+        texts, qrels = self._judged(questions)
+        learned = copy(self)
+        with self._encoding([*texts.values()]):
+            learned._hybrid = self._hybrid.learn_weight(texts, qrels)
+        return learned
 
     def with_passages(self, passages: PassagesLike) -> HybridRetriever:
         """Return a retriever over a new set of passages; only new texts are encoded."""
@@ -221,7 +237,7 @@ class HybridRetriever:
         rows = {text: row for (_, text), row in own.items()}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= zip(new, _encoded(self._encode, new), strict=True)
-        settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
+        settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
         vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
         return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
@@ -240,7 +256,7 @@ class HybridRetriever:
                     f"passage {passage['id']}: the field {changed[0]!r} cannot be saved: {shown(passage[changed[0]])}; "
                     "names are strings, and values what JSON has"
                 )
-        content = {"language": self._language, "depth": self._depth, "passages": passages}
+        content = {"language": self._language, "depth": self._depth, "weight": self.weight, "passages": passages}
         text = np.frombuffer(json.dumps(content).encode(), np.uint8)
         arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
         with open_atomically(path, binary=True) as file:
@@ -259,10 +275,39 @@ class HybridRetriever:
                 content = parse_json(arrays["content"].tobytes())
             except (ValueError, RecursionError) as error:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
-            if not isinstance(content, dict) or content.keys() != {"language", "depth", "passages"}:
-                raise ParameterError("is no retriever that was saved: it has not its language, depth and passages")
+            if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
+                raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
             return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
+
+    @property
+    def weight(self) -> float:
+        """How much cosines count: 1 without judgements."""
+        return self._hybrid.weight
+
+    def _judged(self, questions: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, int]]]:
+        """Return questions by their number, and the grades of their passages."""
+        if not isinstance(questions, Mapping):
+            raise ParameterError(f"questions are {shown(questions)}: give relevant passages by question")
+        texts = {str(n): check_text(text, "a question") or " " for n, text in enumerate(questions)}
+        grades = [
+            value if isinstance(value, Mapping) else dict.fromkeys(_members(value), 1) for value in questions.values()
+        ]
+        qrels = as_qrels(dict(zip(texts, grades, strict=True)))
+        for qid, judged in qrels.items():
+            if unknown := [docid for docid in judged if docid not in self._passages]:
+                raise ParameterError(f"question {texts[qid]!r:.80}: no passage has the id {unknown[0]!r}")
+        return texts, qrels
+
+    @contextmanager
+    def _encoding(self, texts: list[str]) -> Iterator[None]:
+        """Encode queries together, for as long as they are searched."""
+        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
+        try:
+            yield
+        finally:
+            for text in texts:
+                self._encoded.pop(text, None)  # another batch with this query encodes it again
 
     def _query_vector(self, text: str) -> Dense:
         row = self._encoded.get(text)

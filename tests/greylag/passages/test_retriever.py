@@ -290,6 +290,31 @@ def test_texts_that_are_equal_keep_their_own_vectors():
     np.testing.assert_array_equal(again._vectors.documents(["a", "b"]), first._vectors.documents(["a", "b"]))
 
 
+@pytest.mark.parametrize("form", [list, lambda ids: dict.fromkeys(ids, 1), lambda ids: ids[0]])
+def test_a_weight_is_learned_from_questions_kept_and_saved(tmp_path, form):
+    asked = []
+
+    def counted(texts):
+        asked.append(len(texts))
+        return encode(texts)
+
+    old = HybridRetriever(PASSAGES, encode, encode_query=counted, depth=20)
+    near = {query: VECTORS.nearest(VECTORS.query("q", query), 2) for query in ["cat", "snow egg", "moss", "lake river"]}
+    questions = {query: form(docids) for query, docids in near.items()}
+    asked.clear()
+    new = old.learn_weight(questions)
+    assert asked == [4]
+    qrels = {query: dict.fromkeys([kept] if isinstance(kept, str) else kept, 1) for query, kept in questions.items()}
+    search = HybridSearch(INDEX, VECTORS, k=20).learn_weight({query: query for query in near}, qrels)
+    assert (old.weight, new.weight) == (1, search.weight)
+    assert new.weight > 1.1
+    expected = list(search(Query("q", "cat goose")))[:10]
+    new.save(tmp_path / "new")
+    for one in (new, new.with_passages(PASSAGES), HybridRetriever.load(tmp_path / "new", encode)):
+        assert [(passage.doc_id, passage.score) for passage in one.search("cat goose")] == expected
+    assert old.search("cat goose") == HybridRetriever(PASSAGES, encode, depth=20).search("cat goose")
+
+
 def test_saved_and_loaded_whole(tmp_path):
     path = tmp_path / "chunks"
     passages = {**PASSAGES, "ü#1": {"text": "Gänse \ud800 fliegen", "tags": ["a", None, 1.5]}}
@@ -407,6 +432,13 @@ ROWS = encode([*TEXTS.values()])
                 ({"x": IntEnum("E", "a").a}, "'x'"),
             )
         ],
+        (lambda: make(weight=-1), "weight|-1"),
+        (lambda: RETRIEVER.learn_weight(["cat"]), "questions|['cat']"),
+        (lambda: RETRIEVER.learn_weight({}), "0 topics"),
+        (lambda: RETRIEVER.learn_weight({"cat": []}), "1 topics"),
+        (lambda: RETRIEVER.learn_weight({"cat": ["p1", "p77"]}), "'cat'|no passage|'p77'"),
+        (lambda: RETRIEVER.learn_weight({"cat": {"p1": True}}), "p1|True"),
+        (lambda: RETRIEVER.learn_weight({3: "p1"}), "int 3"),
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
         (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
         (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),

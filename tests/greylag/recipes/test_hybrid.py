@@ -20,7 +20,7 @@ def vectors(seed, docids=DOCIDS):
     return ArrayVectors(docids, rng.standard_normal((len(docids), 6)), {"q": rng.standard_normal(6)})
 
 
-def by_hand(given, query, k):
+def by_hand(given, query, k, factor=1.0):
     """The formula, document by document; cosines by NumPy's norm, and the general model as a stage."""
     bm25 = dict(INDEX.bm25(N)(query))
     first = [docid for docid, _ in INDEX.bm25(k)(query)]
@@ -35,7 +35,7 @@ def by_hand(given, query, k):
     least = min(cosine[d] for d in docids if d in cosine)
     units = [row / np.linalg.norm(row) for row in given.array]
     between = [np.dot(x, y) for place, x in enumerate(units) for y in units[:place]]
-    weight = 0.28 * np.log(len(docids)) / np.std(between)
+    weight = factor * 0.28 * np.log(len(docids)) / np.std(between)
     scores = {d: general[d] + weight * (cosine.get(d, least) - np.mean(between)) for d in docids}
     return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan)) for d in docids}, weight
 
@@ -45,8 +45,9 @@ def by_hand(given, query, k):
 def test_candidates_and_both_scores_are_those_by_hand(seed, k):
     query = Query("q", "w1x w3x w7x")
     given = vectors(seed, DOCIDS if seed % 2 else DOCIDS[:-7])
-    search = HybridSearch(INDEX, given, k=k)
-    expected, parts, weight = by_hand(given, query, k)
+    factor = [1, 0.3, 5][seed % 3]
+    search = HybridSearch(INDEX, given, k=k, weight=factor)
+    expected, parts, weight = by_hand(given, query, k, factor)
     found = search.scores(query)
     assert dict(found.ranking()) == pytest.approx(expected)
     assert list(found.docids) == sorted(expected, key=lambda docid: -expected[docid])
@@ -54,6 +55,38 @@ def test_candidates_and_both_scores_are_those_by_hand(seed, k):
     columns = np.column_stack([found.bm25, found.general, found.cosines])
     np.testing.assert_allclose(columns, [parts[docid] for docid in found.docids], rtol=1e-6, atol=1e-12)
     assert search(query) == found.ranking()
+
+
+def ndcg(docids, grades):
+    """The measure by its definition."""
+    gains = np.array([max(grades.get(docid, 0), 0) for docid in docids[:10]])
+    ideal = np.sort([max(grade, 0) for grade in grades.values()])[::-1][:10]
+    return sum(gains / np.log2(np.arange(len(gains)) + 2)) / sum(ideal / np.log2(np.arange(len(ideal)) + 2))
+
+
+@pytest.mark.parametrize("sign", [1, -1, 0])
+def test_the_weight_is_the_shrunk_posterior_mean(sign):
+    """Relevant are the documents of the highest cosines, of BM25, or any: all weights of the grid rank as if given."""
+    rng, given = np.random.default_rng(1), vectors(1)
+    topics = {f"t{n}": f"w{n % 12}x w{(n + 3) % 12}x" for n in range(1, 13)}
+    by_qid = {qid: rng.standard_normal(6) for qid in topics}
+    qrels = {}
+    for qid, row in by_qid.items():
+        near, words = given.nearest(row[None], 4), INDEX.bm25(4)(Query("q", topics[qid])).docids
+        relevant = {1: near, -1: words, 0: rng.choice(DOCIDS, 4, replace=False).tolist()}[sign]
+        qrels[qid] = dict(zip(relevant, (3, 2, 1, 0), strict=True))
+    qrels["t1"], qrels["elsewhere"] = {"d3": 0}, {"d3": 1}  # which say nothing
+    searched = ArrayVectors(DOCIDS, given.array, by_qid)
+    logarithm = []
+    for power in np.arange(-2, 4.5, 0.5):
+        run = HybridSearch(INDEX, searched, k=8, weight=2.0**power).run(topics)
+        logarithm.append(2 * sum(ndcg(run[qid].docids, qrels[qid]) for qid in list(topics)[1:]) - power**2 / 2)
+    p, powers = np.exp(logarithm) / np.exp(logarithm).sum(), np.arange(-2, 4.5, 0.5)
+    mean = (p * powers).sum()
+    expected = 2**mean if abs(mean) > np.sqrt((p * (powers - mean) ** 2).sum()) / 2 else 1
+    learned = HybridSearch(INDEX, searched, k=8, weight=7).learn_weight(topics, qrels, n_jobs=2)
+    assert learned.weight == pytest.approx(expected)
+    assert (np.sign(np.log2(learned.weight)), abs(mean) > 0.01) == (sign, True)
 
 
 def test_threads_and_other_queries_change_nothing():
@@ -122,6 +155,8 @@ def test_scores_are_the_same_where_all_cosines_are_high(k):
         (lambda: HybridSearch({"d0": "text"}, vectors(0)), "HybridSearch PositionalIndex"),
         (lambda: HybridSearch(INDEX, vectors(0, ["elsewhere"])), "elsewhere d0"),
         (lambda: HybridSearch(INDEX, vectors(0))("w1x"), "'query' vector"),
+        (lambda: HybridSearch(INDEX, vectors(0), weight=0), "weight 0"),
+        (lambda: HybridSearch(INDEX, vectors(0)).learn_weight({"q": "w1x"}, {"q": {"d1": 0}}), "1 topics relevant"),
     ],
 )
 def test_refusals(make, parts):
