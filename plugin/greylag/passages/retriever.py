@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from asyncio import to_thread
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from greylag.base import (
     PassagesLike,
     Query,
     Ranking,
+    Stage,
     VectorsLike,
     as_identifier,
     as_passages,
@@ -37,10 +40,11 @@ from greylag.base import (
     parallel_map,
     parse_json,
     read_arrays,
+    refuse_attribute,
     shown,
     unique_ids,
 )
-from greylag.diversity import GroupLimit, NearDuplicates
+from greylag.diversity import MMR, GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
 from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
@@ -69,6 +73,17 @@ class RetrievedPassage:
     general: float  # by the general model
     cosine: float
     rank: int  # from 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What all queries of a call have in common."""
+
+    k: int
+    passes: Callable[[str], bool] | None  # from an identifier to whether the passage is wanted
+    stages: Sequence[Stage]
+    max_per_group: int | None
+    group: str
 
 
 @guided
@@ -147,6 +162,29 @@ class HybridRetriever:
     def __repr__(self) -> str:
         return f"HybridRetriever({len(self)} passages, {self._vectors.array.shape[1]} dimensions)"
 
+    def __contains__(self, doc_id: object) -> bool:
+        return (str(doc_id) if isinstance(doc_id, Integral) else doc_id) in self._passages
+
+    def __getitem__(self, doc_id: Any) -> dict[str, Any]:
+        """Return a passage as it is given: a copy of its fields, with ``id`` and ``text``."""
+        return {name: _copied(value) for name, value in self._own(self._known(doc_id)).items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._passages)
+
+    @property
+    def ids(self) -> list[str]:
+        """The identifiers of all passages, in their order."""
+        return [*self]
+
+    def vectors(self, doc_ids: Iterable[Any]) -> Dense:
+        """Return the vectors of passages, such as of those that were found, shape (n, m); nothing is encoded again."""
+        return self._vectors.documents([*map(self._known, _members(doc_ids))])
+
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_attribute
+
+    @guided
     def search(
         self,
         query: str,
@@ -154,8 +192,9 @@ class HybridRetriever:
         *,
         where: Where | None = None,
         max_per_group: int | None = None,
-        group: str = "group",
+        group: str | None = None,
         near_duplicates: float | None = None,
+        mmr: float | None = None,
     ) -> list[RetrievedPassage]:
         """Retrieve passages, best first.
 
@@ -169,50 +208,101 @@ class HybridRetriever:
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
             lists values: a passage has one of them, or a list with one. Numbers equal their text.
         max_per_group : int >= 1, optional
-            See `greylag.diversity.GroupLimit`. The group is the field `group`, which some passage has; its values are
-            names of groups as in `greylag.base.GroupsLike`.
+            See `greylag.diversity.GroupLimit`.
+        group : str, default "group"
+            The field whose values are names of groups, as in `greylag.base.GroupsLike`; some passage has it.
         near_duplicates : float in [0, 1], optional
             The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
             The best 5 k passages are compared.
+        mmr : float in [0, 1], optional
+            The relevance weight of `greylag.diversity.MMR`, which picks k of the best 5 k passages by the passages'
+            vectors: 1 keeps the order, less moves passages like those above them down.
         """
+        return self._search(query, self._options(k, where, max_per_group, group, near_duplicates, mmr))
+
+    def _options(
+        self,
+        k: int,
+        where: Where | None,
+        max_per_group: int | None,
+        group: str | None,
+        near_duplicates: float | None,
+        mmr: float | None,
+    ) -> _Options:
+        """Check the options of a search, for all of its queries."""
         check_counts(k=k)
-        scores = self._scores(query, where)
-        ranking, every = scores.ranking(), max(1, len(scores.docids))
-        if near_duplicates is not None:
-            stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
-            ranking = stage(ranking)
-        if max_per_group is not None:
+        if max_per_group is None:
+            if group is not None:
+                raise ParameterError(
+                    f"group is {shown(group)}, which limits nothing by itself: give max_per_group=, too"
+                )
+        else:
             check_counts(max_per_group=max_per_group)
-            check_field(group, self._fields, "max_per_group")
-            if groups := self._groups(group, ranking.docids):
-                ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
-            elif not self._groups(group, self._passages):
-                raise ParameterError(f"max_per_group: the field {group!r} has no value, so that no limit would apply")
+            check_field("group" if group is None else group, self._fields, "max_per_group")
+        stages: list[Stage] = []
+        if near_duplicates is not None:
+            compared = _COMPARED * k
+            stages.append(NearDuplicates(self._index, threshold=near_duplicates, depth=compared, k=compared))
+        if mmr is not None:
+            with naming("mmr"):
+                stages.append(MMR(vectors=self._vectors, relevance_weight=mmr, depth=_COMPARED * k, k=k))
+        passes = None if where is None else self._predicate(_listed(where))
+        return _Options(k, passes, stages, max_per_group, "group" if group is None else group)
+
+    def _search(self, query: str, options: _Options) -> list[RetrievedPassage]:
+        scores = self._scores(query, options.passes)
+        ranking, every = scores.ranking(), max(1, len(scores.docids))
+        for stage in options.stages:
+            ranking = stage(ranking)
+        if options.max_per_group is not None:
+            if groups := self._groups(options.group, ranking.docids):
+                ranking = GroupLimit(groups, options.max_per_group, depth=every, k=every)(ranking)
+            elif not self._groups(options.group, self._passages):
+                raise ParameterError(
+                    f"max_per_group: the field {options.group!r} has no value, so that no limit would apply"
+                )
         places = {docid: place for place, docid in enumerate(scores.docids)}
         columns = scores.scores, scores.bm25, scores.general, scores.cosines
         passages = []
-        for rank, docid in enumerate(ranking.docids[:k], 1):
+        for rank, docid in enumerate(ranking.docids[: options.k], 1):
             score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
             text, fields = self._passages[docid]
             passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
         return passages
 
+    @guided
+    async def asearch(self, query: str, k: int = 10, **options: Any) -> list[RetrievedPassage]:
+        """Retrieve passages as `search` does, in a thread, so that an event loop goes on meanwhile."""
+        return await to_thread(self.search, query, k, **options)
+
+    @guided
     def batch_search(
-        self, queries: Sequence[str], k: int = 10, *, n_jobs: int | None = None, **options: Any
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        max_per_group: int | None = None,
+        group: str | None = None,
+        near_duplicates: float | None = None,
+        mmr: float | None = None,
+        n_jobs: int | None = None,
     ) -> list[list[RetrievedPassage]]:
         """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
         check_sequences(queries=queries)
         texts = [check_text(query, "a query") or " " for query in queries]
-        if options.get("where") is not None:
-            options["where"] = _listed(options["where"])  # iterators are read once for all queries
+        options = self._options(k, where, max_per_group, group, near_duplicates, mmr)
         with self._encoding(texts):
-            return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
+            return list(parallel_map(partial(self._search, options=options), texts, what="search", n_jobs=n_jobs))
 
+    @guided
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
-        candidates = self._scores(query, where).candidates
+        passes = None if where is None else self._predicate(_listed(where))
+        candidates = self._scores(query, passes).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
+    @guided
     def learn_weight(self, questions: Mapping[str, Any]) -> HybridRetriever:
         """Return a retriever of the same passages with the weight that is learned from judged questions.
 
@@ -228,9 +318,28 @@ class HybridRetriever:
             learned._hybrid = self._hybrid.learn_weight(texts, qrels)
         return learned
 
-    def with_passages(self, passages: PassagesLike) -> HybridRetriever:
-        """Return a retriever over a new set of passages; only new texts are encoded."""
-        by_docid = _passages(passages)
+    @guided
+    def with_passages(
+        self, passages: PassagesLike | None = None, *, add: PassagesLike | None = None, remove: Any = None
+    ) -> HybridRetriever:
+        """Return a retriever over other passages; only new texts are encoded.
+
+        Parameters
+        ----------
+        passages : sequence or mapping, optional
+            All passages that there shall be. By default, those that there are.
+        add : sequence or mapping, optional
+            Passages that come behind these, each with an identifier that is not among them.
+        remove : str, int or iterable of them, optional
+            The identifiers of passages that go first: one that is added, too, is replaced.
+        """
+        by_docid = dict(self._passages) if passages is None else _passages(passages)
+        for docid in [] if remove is None else _members(remove):
+            if by_docid.pop(as_identifier(docid, "remove: an id"), None) is None:
+                raise ParameterError(f"remove: no passage has the id {docid!r}, or it is given twice")
+        for docid, passage in ({} if add is None else _passages(add)).items():
+            if by_docid.setdefault(docid, passage) is not passage:
+                raise ParameterError(f"add: there is a passage {docid!r}: give another id, or remove= that one, too")
         texts = [text for text, _ in by_docid.values()]
         earlier = [(docid, text) for docid, (text, _) in self._passages.items()]
         own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
@@ -242,6 +351,7 @@ class HybridRetriever:
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
         return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
 
+    @guided
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
         passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
@@ -265,6 +375,8 @@ class HybridRetriever:
     @classmethod
     def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
         """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
+        if not isinstance(path, str | PathLike):
+            raise ParameterError(f"path is {shown(path)}: name the file that save wrote")
         kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
         digest, *values = read_arrays(path, digest=("u", 1), **kinds)
         arrays = dict(zip(kinds, values, strict=True))
@@ -277,6 +389,9 @@ class HybridRetriever:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
             if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
                 raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
+            listed = content["passages"] if isinstance(content["passages"], list) else [None]
+            if not all(isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed):
+                raise ParameterError("is no retriever that was saved: a passage has no id or no text")
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
             return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
 
@@ -313,12 +428,11 @@ class HybridRetriever:
         row = self._encoded.get(text)
         return _encoded(self._encode_query, [text])[0] if row is None else row
 
-    def _scores(self, query: str, where: Where | None) -> HybridScores:
+    def _scores(self, query: str, passes: Callable[[str], bool] | None) -> HybridScores:
         """Score the candidates of a query among the passages that are wanted."""
         asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
-        if where is None:
+        if passes is None:
             return self._hybrid.scores(asked)
-        passes = self._predicate(_listed(where))
 
         def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
             """Find the best ones that pass, among ever more."""
@@ -344,6 +458,8 @@ class HybridRetriever:
 
             return holds
         for name, values in where.items():
+            if not str(name).startswith("$"):
+                check_field(name, self._fields, "where")
             mappings = [value for value in values if isinstance(value, Mapping)]
             ours = (_members(self._own(docid).get(name)) for docid in self._passages) if mappings else ()
             is_unlike = bool(mappings) and not any(isinstance(value, Mapping) for value in chain.from_iterable(ours))
@@ -352,7 +468,6 @@ class HybridRetriever:
                     f"where: {name!r} is {shown(values)}: operators are not read; pass values, or a function of a "
                     "passage's fields, such as lambda fields: fields['year'] > 2020"
                 )
-            check_field(name, self._fields, "where")
 
         def passes(docid: str) -> bool:
             text, others = self._passages[docid]
@@ -364,6 +479,13 @@ class HybridRetriever:
             return True
 
         return passes
+
+    def _known(self, doc_id: Any) -> str:
+        """Return the identifier of a passage that there is."""
+        docid = as_identifier(doc_id, "an id")
+        if docid not in self._passages:
+            raise ParameterError(f"no passage has the id {docid!r}: the ids of a retriever list all")
+        return docid
 
     def _own(self, docid: str) -> dict[str, Any]:
         """Return the fields of a passage, `id` and `text` among them."""
