@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from asyncio import to_thread
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ from greylag.base import (
     as_passages,
     as_qrels,
     check_counts,
+    check_fractions,
+    check_number,
     check_sequences,
     check_text,
     group_name,
@@ -58,6 +61,7 @@ _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
+_FEWEST = 10  # questions for a threshold
 _COMPARED = 5  # times k passages are compared for near-duplicates
 
 
@@ -72,6 +76,7 @@ class RetrievedPassage:
     bm25: float
     general: float  # by the general model
     cosine: float
+    confidence: float  # that it answers the query, see `greylag.recipes.HybridScores.confidence`; no probability
     rank: int  # from 1
 
 
@@ -84,6 +89,7 @@ class _Options:
     stages: Sequence[Stage]
     max_per_group: int | None
     group: str
+    min_confidence: float
 
 
 @guided
@@ -195,6 +201,7 @@ class HybridRetriever:
         group: str | None = None,
         near_duplicates: float | None = None,
         mmr: float | None = None,
+        min_confidence: float | None = None,
     ) -> list[RetrievedPassage]:
         """Retrieve passages, best first.
 
@@ -217,8 +224,11 @@ class HybridRetriever:
         mmr : float in [0, 1], optional
             The relevance weight of `greylag.diversity.MMR`, which picks k of the best 5 k passages by the passages'
             vectors: 1 keeps the order, less moves passages like those above them down.
+        min_confidence : float, optional
+            Passages with less `RetrievedPassage.confidence` are left out: where no passage has as much, nothing is
+            found. `threshold` finds it from questions.
         """
-        return self._search(query, self._options(k, where, max_per_group, group, near_duplicates, mmr))
+        return self._search(query, self._options(k, where, max_per_group, group, near_duplicates, mmr, min_confidence))
 
     def _options(
         self,
@@ -228,9 +238,11 @@ class HybridRetriever:
         group: str | None,
         near_duplicates: float | None,
         mmr: float | None,
+        min_confidence: float | None,
     ) -> _Options:
         """Check the options of a search, for all of its queries."""
         check_counts(k=k)
+        least = -math.inf if min_confidence is None else check_number(min_confidence, "min_confidence")
         if max_per_group is None:
             if group is not None:
                 raise ParameterError(
@@ -247,11 +259,14 @@ class HybridRetriever:
             with naming("mmr"):
                 stages.append(MMR(vectors=self._vectors, relevance_weight=mmr, depth=_COMPARED * k, k=k))
         passes = None if where is None else self._predicate(_listed(where))
-        return _Options(k, passes, stages, max_per_group, "group" if group is None else group)
+        return _Options(k, passes, stages, max_per_group, "group" if group is None else group, least)
 
     def _search(self, query: str, options: _Options) -> list[RetrievedPassage]:
         scores = self._scores(query, options.passes)
+        confidence = scores.confidence
         ranking, every = scores.ranking(), max(1, len(scores.docids))
+        if options.min_confidence > -math.inf:
+            ranking = ranking.select(confidence >= options.min_confidence)
         for stage in options.stages:
             ranking = stage(ranking)
         if options.max_per_group is not None:
@@ -262,12 +277,12 @@ class HybridRetriever:
                     f"max_per_group: the field {options.group!r} has no value, so that no limit would apply"
                 )
         places = {docid: place for place, docid in enumerate(scores.docids)}
-        columns = scores.scores, scores.bm25, scores.general, scores.cosines
+        columns = scores.scores, scores.bm25, scores.general, scores.cosines, confidence
         passages = []
         for rank, docid in enumerate(ranking.docids[: options.k], 1):
-            score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
             text, fields = self._passages[docid]
-            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
+            score, bm25, general, cosine, sure = (float(column[places[docid]]) for column in columns)
+            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, sure, rank))
         return passages
 
     @guided
@@ -286,12 +301,13 @@ class HybridRetriever:
         group: str | None = None,
         near_duplicates: float | None = None,
         mmr: float | None = None,
+        min_confidence: float | None = None,
         n_jobs: int | None = None,
     ) -> list[list[RetrievedPassage]]:
         """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
         check_sequences(queries=queries)
         texts = [check_text(query, "a query") or " " for query in queries]
-        options = self._options(k, where, max_per_group, group, near_duplicates, mmr)
+        options = self._options(k, where, max_per_group, group, near_duplicates, mmr, min_confidence)
         with self._encoding(texts):
             return list(parallel_map(partial(self._search, options=options), texts, what="search", n_jobs=n_jobs))
 
@@ -317,6 +333,30 @@ class HybridRetriever:
         with self._encoding([*texts.values()]):
             learned._hybrid = self._hybrid.learn_weight(texts, qrels)
         return learned
+
+    @guided
+    def threshold(self, questions: Sequence[str], *, keep: float = 0.9) -> float:
+        """Return the `min_confidence` by which this share of questions still finds a passage.
+
+        It is the quantile 1 - `keep`, linear between neighbours, of the highest confidence that each question finds.
+        Confidences by another encoder have another range: find it again with each.
+
+        Parameters
+        ----------
+        questions : sequence of str, at least 10
+            Some twenty that have an answer among the passages; which passage it is need not be judged.
+        keep : float in [0, 1], default 0.9
+        """
+        check_sequences(questions=questions)
+        check_fractions(keep=keep)
+        if len(questions) < _FEWEST:
+            raise ParameterError(f"{len(questions)} questions are too few for a threshold: give {_FEWEST}, better 20")
+        texts = [check_text(question, "a question") or " " for question in questions]
+        with self._encoding(texts):
+            highest = [max(self._scores(text, None).confidence, default=math.nan) for text in texts]
+        if lacking := [text for text, value in zip(texts, highest, strict=True) if math.isnan(value)]:
+            raise ParameterError(f"question {lacking[0]!r:.80} finds no passage by words or vectors: leave it out")
+        return float(np.quantile(highest, 1 - keep))
 
     @guided
     def with_passages(

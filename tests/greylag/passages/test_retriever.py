@@ -371,6 +371,22 @@ def test_a_weight_is_learned_from_questions_kept_and_saved(tmp_path, form):
     assert old.search("cat goose") == HybridRetriever(PASSAGES, encode, depth=20).search("cat goose")
 
 
+def test_a_threshold_from_questions_decides_that_nothing_is_found():
+    """As many questions as are kept find a passage, and passages above the limit stay as they are."""
+    questions = [f"{first} {second}" for first in WORDS[:4] for second in WORDS[4:9]]
+    found = {question: RETRIEVER.search(question, 200) for question in questions}
+    highest = sorted(max(passage.confidence for passage in passages) for passages in found.values())
+    limit = RETRIEVER.threshold(questions)
+    assert limit == pytest.approx(highest[1] + 0.9 * (highest[2] - highest[1]))  # place 0.1 x 19
+    assert RETRIEVER.threshold(questions, keep=0) == highest[-1]
+    for question, passages in found.items():
+        kept = RETRIEVER.search(question, 200, min_confidence=limit)
+        expected = [passage for passage in passages if passage.confidence >= limit]
+        assert [(p.doc_id, p.score) for p in kept] == [(p.doc_id, p.score) for p in expected]
+        assert [p.rank for p in kept] == [*range(1, len(kept) + 1)]
+    assert [*map(bool, RETRIEVER.batch_search(questions, min_confidence=limit))].count(False) == 2
+
+
 def test_saved_and_loaded_whole(tmp_path):
     path = tmp_path / "chunks"
     passages = {**PASSAGES, "ü#1": {"text": "Gänse \ud800 fliegen", "tags": ["a", None, 1.5]}}
@@ -500,6 +516,8 @@ ROWS = encode([*TEXTS.values()])
                 ({"where": {"sauce": {"$gt": 3}}}, "no passage has a field 'sauce'"),
                 ({"group": "source"}, "group|'source'|max_per_group="),
                 ({"k": 0}, "k must be"),
+                ({"min_confidence": "high"}, "min_confidence|str 'high'"),
+                ({"min_confidence": float("nan")}, "min_confidence|nan"),
                 ({"mmr": 1.5}, "mmr|relevance_weight|1.5"),
                 ({"near_duplicates": -1}, "threshold|-1"),
                 ({"max_per_group": 1, "group": "sorce"}, "max_per_group|'sorce'"),
@@ -513,6 +531,10 @@ ROWS = encode([*TEXTS.values()])
         (lambda: RETRIEVER.vectors(["p1", "p77"]), "'p77'"),
         (lambda: HybridRetriever.load(None, encode), "path|None|save"),
         *[(lambda n=n: make([{n: "cat"}]), f"passage 0|{n!r}|'text'") for n in ("content", "page_content")],
+        (lambda: RETRIEVER.threshold(["cat"] * 9), "9 questions|10"),
+        (lambda: RETRIEVER.threshold("cat"), "questions|no sequence"),
+        (lambda: RETRIEVER.threshold(["cat"] * 10, keep=90), "keep|90"),
+        (lambda: make(["cat"], lambda texts: np.zeros((len(texts), 2))).threshold(["dog"] * 10), "'dog' finds no"),
         (lambda: make(weight=-1), "weight|-1"),
         (lambda: RETRIEVER.learn_weight(["cat"]), "questions|['cat']"),
         (lambda: RETRIEVER.learn_weight({}), "0 topics"),

@@ -36,8 +36,10 @@ def by_hand(given, query, k, factor=1.0):
     units = [row / np.linalg.norm(row) for row in given.array]
     between = [np.dot(x, y) for place, x in enumerate(units) for y in units[:place]]
     weight = factor * 0.28 * np.log(len(docids)) / np.std(between)
-    scores = {d: general[d] + weight * (cosine.get(d, least) - np.mean(between)) for d in docids}
-    return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan)) for d in docids}, weight
+    above = {d: cosine.get(d, least) - np.mean(between) for d in docids}
+    scores = {d: general[d] + weight * above[d] for d in docids}
+    sure = {d: general[d] / np.log(len(docids)) + 4 * above[d] / (1 - np.mean(between)) for d in docids}
+    return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan), sure[d]) for d in docids}, weight
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,7 +54,7 @@ def test_candidates_and_both_scores_are_those_by_hand(seed, k):
     assert dict(found.ranking()) == pytest.approx(expected)
     assert list(found.docids) == sorted(expected, key=lambda docid: -expected[docid])
     assert found.weight == pytest.approx(weight)
-    columns = np.column_stack([found.bm25, found.general, found.cosines])
+    columns = np.column_stack([found.bm25, found.general, found.cosines, found.confidence])
     np.testing.assert_allclose(columns, [parts[docid] for docid in found.docids], rtol=1e-6, atol=1e-12)
     assert search(query) == found.ranking()
 
@@ -108,6 +110,9 @@ def test_odd_queries(text):
     if text != "w1x":
         assert sorted(found.docids) == sorted(VectorSearch(given, k=6)(query).docids)
     zero = HybridSearch(INDEX, ArrayVectors(DOCIDS, given.array, {"q": np.zeros(6)}), k=6)(query)
+    same = ArrayVectors(DOCIDS, np.ones((N, 2)), {"q": np.ones(2)})  # of which no cosine tells anything
+    alike = HybridSearch(INDEX, same, k=6).scores(query)
+    np.testing.assert_allclose(alike.confidence, alike.general / np.log(len(alike.docids)))
     assert zero.docids == GeneralRanker(INDEX)(INDEX.bm25(6)(query)).docids
 
 
@@ -146,6 +151,7 @@ def test_scores_are_the_same_where_all_cosines_are_high(k):
     assert lifted.docids == found.docids
     np.testing.assert_allclose(lifted.cosines, a + (1 - a) * found.cosines, atol=1e-12)
     np.testing.assert_allclose(lifted.scores, found.scores, atol=1e-9)
+    np.testing.assert_allclose(lifted.confidence, found.confidence, atol=1e-9)
     assert (np.diff(found.general + found.weight * found.cosines) <= 1e-12).all()
 
 
