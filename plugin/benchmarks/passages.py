@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
     for length in (20, 100):
         texts = [" ".join(rng.choice(words, length)) for _ in range(100)]
         scores = np.sort(rng.random(100))[::-1].tolist()
-        taken = cpu_seconds(lambda texts=texts, scores=scores: rerank("word1", texts, scores, top_k=10))  # type: ignore[misc]
+        taken = cpu_seconds(lambda texts=texts, scores=scores: rerank("word1", texts, scores, k=10))  # type: ignore[misc]
         yield Row(f"rerank of 100 texts of {length} words", 1e3 * taken, "CPU ms", "at most 2")
     for kind, letters in (("ASCII", "acgt"), ("other", "àçgt")):
         whole, cut = letters * 250_000, f"{letters * 2} " * 111_111
@@ -78,6 +78,6 @@ def compared(rng: np.random.Generator, n: int, m: int) -> Iterator[Row]:
             theirs = cpu_seconds(lambda: peer(vectors, ranking.scores, k), 15)  # noqa: B023
             ours = cpu_seconds(lambda: stage(ranking), 15)  # noqa: B023
             yield Row(f"{name} / pyversity, {k} of {n} x {m}", ours / theirs, "x", aim)
-        called = cpu_seconds(lambda: rerank("q", texts, scores, vectors=vectors, relevance_weight=0.5, top_k=k), 15)  # noqa: B023
+        called = cpu_seconds(lambda: rerank("q", texts, scores, vectors=vectors, relevance_weight=0.5, k=k), 15)  # noqa: B023
         theirs = cpu_seconds(lambda: pyversity.mmr(vectors, ranking.scores, k), 15)  # noqa: B023
         yield Row(f"rerank() / pyversity.mmr, {k} of {n} x {m}", called / theirs, "x", "at most 1.5")

@@ -74,7 +74,7 @@ def rankers(
 
 def _of_texts(reranker: Reranker, texts: dict[str, str]) -> Callable[[Ranking], Any]:
     return lambda ranking: reranker.rank(
-        ranking.query, [texts[docid] for docid in ranking.docids], ranking.scores.tolist(), top_k=10
+        ranking.query, [texts[docid] for docid in ranking.docids], ranking.scores.tolist(), k=10
     )
 
 

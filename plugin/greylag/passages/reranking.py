@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_CALL_PARAMETERS = "method", "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
+_CALL_PARAMETERS = "method", "k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
@@ -88,7 +88,7 @@ class Reranker:
         See `greylag.PositionalIndex.from_texts`. By default the background's, or else English.
     **options
         Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
-        unless `depth` and `k` say otherwise.
+        unless `depth` says otherwise.
 
     Raises
     ------
@@ -127,6 +127,11 @@ class Reranker:
             self._needs = frozenset[str]()
             return
         calls = [read_call(part) for part in method.split(">>")]
+        if "k" in options and len(calls) == 1:  # picks of a stage; elsewhere, the passages to return
+            raise ParameterError(
+                f"k has two meanings: rank(query, passages, k={options['k']!r:.20}) returns as many passages, and the "
+                f"method '{calls[0][0]}(k={options['k']!r:.20})' picks as many and keeps all others behind them"
+            )
         if calls[0][0] == "bm25":
             raise ParameterError(
                 "method 'bm25' ranks an index: use 'general', which begins with BM25, or .bm25(k) of a PositionalIndex"
@@ -164,7 +169,7 @@ class Reranker:
         query_vector: Any = None,
         aspects: Any = None,
         groups: Sequence[Any] | GroupsLike | None = None,
-        top_k: int | None = None,
+        k: int | None = None,
     ) -> list[RankedPassage]:
         """Rank the passages of one query, best first.
 
@@ -188,7 +193,7 @@ class Reranker:
             function from the query and passages to these. Scores are probabilities, unless `scale` says otherwise.
         groups : sequence, length n, or GroupsLike, optional
             For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
-        top_k : int >= 1, optional
+        k : int >= 1, optional
             Return only the best ones.
         """
         if isinstance(passages, str) or not isinstance(query, str):
@@ -207,8 +212,8 @@ class Reranker:
             raise ParameterError(
                 f"method {self._method!r} takes relevance from scores and does not read query_vector: leave out one"
             )
-        if top_k is not None:
-            check_counts(top_k=top_k)
+        if k is not None:
+            check_counts(k=k)
         # After the checks: a wrong argument is wrong without passages, too.
         if not texts:
             return []
@@ -237,8 +242,8 @@ class Reranker:
         else:
             values = [*map(_finite, scores, keys)]
             ranking = Ranking.sort(_QID, query or " ", docids, values)  # "" would be a query whose text is unknown
-        k = min(top_k or every, every)
-        ranked = self._stage(known, k, index)(ranking).head(k)
+        picks = min(k or every, every)
+        ranked = self._stage(known, picks, index)(ranking).head(picks)
         positions = {name: n for n, name in enumerate(texts)}
         before = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
         return [
@@ -314,7 +319,7 @@ def rerank(
     scores: Sequence[float] | Mapping[Any, float] | Series | None = None,
     *,
     method: Method | None = None,
-    top_k: int | None = None,
+    k: int | None = None,
     vectors: VectorsLike | Encoder | None = None,
     **options: Any,
 ) -> list[RankedPassage]:
@@ -325,7 +330,7 @@ def rerank(
 
     Parameters
     ----------
-    query, passages, scores, top_k, vectors
+    query, passages, scores, k, vectors
         See `Reranker.rank`.
     method : str or callable, optional
         See `Reranker`. By default "mmr", and without scores "general", which ranks by the query's words.
@@ -343,22 +348,16 @@ def rerank(
     >>> [passage.position for passage in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
     [0, 2, 1]
     """
-    simple = method is None or (isinstance(method, str) and ">>" not in method)
-    if simple and (k := options.get("k")) is not None:  # picks of a stage; elsewhere, the passages to return
-        raise ParameterError(
-            f"k has two meanings: write top_k={k!r:.20} to return as many passages, or 'mmr(k={k!r:.20})' as method to "
-            "pick as many and keep all others behind them"
-        )
     call_data = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
     reranker = Reranker(method or ("general" if scores is None else "mmr"), **options)
-    return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **call_data)
+    return reranker.rank(query, passages, scores, vectors=vectors, k=k, **call_data)
 
 
 @guided
 def langchain_compressor(
     method: Method = "mmr",
     *,
-    top_k: int | None = None,
+    k: int | None = None,
     score: str | None = "score",
     group: str | None = None,
     vectors: Encoder | str | None = None,
@@ -375,7 +374,7 @@ def langchain_compressor(
     ----------
     method, **options
         See `greylag.Reranker`, which checks them at once.
-    top_k : int >= 1, optional
+    k : int >= 1, optional
         Return only the best ones.
     score : str or None, default "score"
         The metadata field with the retriever's score, higher being better. If this is None, or no document has a score,
@@ -399,7 +398,7 @@ def langchain_compressor(
         "query_vector": query_vector,
         "aspects": aspects,
     }
-    base = _adapter(langchain_compressor, method, top_k, options, query_inputs, score=score)
+    base = _adapter(langchain_compressor, method, k, options, query_inputs, score=score)
 
     class GreylagCompressor(base, documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
@@ -432,7 +431,7 @@ def langchain_compressor(
 def llama_index_postprocessor(
     method: Method = "mmr",
     *,
-    top_k: int | None = None,
+    k: int | None = None,
     group: str | None = None,
     vectors: Encoder | Literal["embedding"] | None = None,
     query_vector: Callable[[str], Any] | None = None,
@@ -446,7 +445,7 @@ def llama_index_postprocessor(
 
     Parameters
     ----------
-    method, top_k, query_vector, aspects, **options
+    method, k, query_vector, aspects, **options
         See `langchain_compressor`.
     group : str, optional
         The metadata field that is a node's group, such as "file_name", for "mmr>>group-limit".
@@ -467,7 +466,7 @@ def llama_index_postprocessor(
         "query_vector": query_vector,
         "aspects": aspects,
     }
-    base = _adapter(llama_index_postprocessor, method, top_k, options, query_inputs)
+    base = _adapter(llama_index_postprocessor, method, k, options, query_inputs)
 
     class GreylagPostprocessor(base, types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
@@ -496,7 +495,7 @@ def llama_index_postprocessor(
 def _adapter(
     make: Callable[..., Any],
     method: Method,
-    top_k: int | None,
+    k: int | None,
     options: Mapping[str, Any],
     query_inputs: Mapping[str, Any],
     **others: Any,
@@ -509,14 +508,14 @@ def _adapter(
             raise ParameterError(
                 f"{name}, a {type(given).__name__}, would serve every query: give a function, as documented"
             )
-    if top_k is not None:
-        check_counts(top_k=top_k)
+    if k is not None:
+        check_counts(k=k)
     reranker, group = Reranker(method, **options), query_inputs["group"]
     reranker._check(vectors=shared["vectors"], aspects=shared["aspects"], groups=group)
 
     class Adapter:
         def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
-            return partial(make, method, top_k=top_k, **query_inputs, **others, **options), ()
+            return partial(make, method, k=k, **query_inputs, **others, **options), ()
 
         def _ranked(
             self, query: str, documents: Sequence[Any], **read: Callable[[Any], Any]
@@ -540,7 +539,7 @@ def _adapter(
                 if documents:
                     check_field(group, [*{name for fields in metadata for name in fields}], "group")
                 inputs["groups"] = [fields.get(group) for fields in metadata]
-            return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **inputs)]
+            return [(documents[new.position], new.score) for new in reranker.rank(query, texts, k=k, **inputs)]
 
     return Adapter
 
@@ -585,7 +584,9 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
     with naming(f"method {name!r}"):
         every = [key for key in stage_parameters(stage) if key not in call_inputs]
         for key in [key for key in others if key not in every]:
-            raise ParameterError(f"{name} has no option {key!r}: {_instead(key, [*_CALL_PARAMETERS, *every])}")
+            raise ParameterError(
+                f"{name} has no option {key!r}: {_instead(key, [*dict.fromkeys([*_CALL_PARAMETERS, *every])])}"
+            )
         options = {key: value.item() if isinstance(value, np.generic) else value for key, value in spelt.items()}
         return others | read_options(name, {**parsed, **options}, parameters(stage, *call_inputs, *others))
 

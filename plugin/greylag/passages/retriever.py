@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
+import math
+from asyncio import to_thread
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +25,14 @@ from greylag.base import (
     PassagesLike,
     Query,
     Ranking,
+    Stage,
     VectorsLike,
     as_identifier,
     as_passages,
+    as_qrels,
     check_counts,
+    check_fractions,
+    check_number,
     check_sequences,
     check_text,
     group_name,
@@ -35,10 +43,11 @@ from greylag.base import (
     parallel_map,
     parse_json,
     read_arrays,
+    refuse_attribute,
     shown,
     unique_ids,
 )
-from greylag.diversity import GroupLimit, NearDuplicates
+from greylag.diversity import MMR, GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
 from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
@@ -47,11 +56,12 @@ from greylag.recipes import HybridScores, HybridSearch, general_model_for
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _PLAIN = {str, int, float, bool, type(None)}  # what nobody can change
-_VERSION = b"1"  # of the file
+_VERSION = b"2"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
+_FEWEST = 10  # questions for a threshold
 _COMPARED = 5  # times k passages are compared for near-duplicates
 
 
@@ -66,7 +76,20 @@ class RetrievedPassage:
     bm25: float
     general: float  # by the general model
     cosine: float
+    confidence: float  # that it answers the query, see `greylag.recipes.HybridScores.confidence`; no probability
     rank: int  # from 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What all queries of a call have in common."""
+
+    k: int
+    passes: Callable[[str], bool] | None  # from an identifier to whether the passage is wanted
+    stages: Sequence[Stage]
+    max_per_group: int | None
+    group: str
+    min_confidence: float
 
 
 @guided
@@ -91,6 +114,8 @@ class HybridRetriever:
         See `greylag.PositionalIndex.from_texts`.
     depth : int >= 1, default 100
         The number of candidates by BM25, and of those by cosine.
+    weight : float > 0, default 1
+        How much cosines count, see `greylag.recipes.HybridSearch`; `learn_weight` finds it from judged questions.
 
     Raises
     ------
@@ -114,6 +139,7 @@ class HybridRetriever:
         vectors: VectorsLike | None = None,
         language: str = "en",
         depth: int = 100,
+        weight: float = 1.0,
     ) -> None:
         check_counts(depth=depth)
         self._passages = _passages(passages)
@@ -132,7 +158,7 @@ class HybridRetriever:
             _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
         self._vectors = ArrayVectors(docids, rows, self._query_vector)
         self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
-        self._hybrid = HybridSearch(self._index, self._vectors, k=depth)
+        self._hybrid = HybridSearch(self._index, self._vectors, k=depth, weight=weight)
         self._encoded: dict[str, Dense] = {}  # queries of the batches under way
         self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
 
@@ -142,6 +168,29 @@ class HybridRetriever:
     def __repr__(self) -> str:
         return f"HybridRetriever({len(self)} passages, {self._vectors.array.shape[1]} dimensions)"
 
+    def __contains__(self, doc_id: object) -> bool:
+        return (str(doc_id) if isinstance(doc_id, Integral) else doc_id) in self._passages
+
+    def __getitem__(self, doc_id: Any) -> dict[str, Any]:
+        """Return a passage as it is given: a copy of its fields, with ``id`` and ``text``."""
+        return {name: _copied(value) for name, value in self._own(self._known(doc_id)).items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._passages)
+
+    @property
+    def ids(self) -> list[str]:
+        """The identifiers of all passages, in their order."""
+        return [*self]
+
+    def vectors(self, doc_ids: Iterable[Any]) -> Dense:
+        """Return the vectors of passages, such as of those that were found, shape (n, m); nothing is encoded again."""
+        return self._vectors.documents([*map(self._known, _members(doc_ids))])
+
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_attribute
+
+    @guided
     def search(
         self,
         query: str,
@@ -149,8 +198,10 @@ class HybridRetriever:
         *,
         where: Where | None = None,
         max_per_group: int | None = None,
-        group: str = "group",
+        group: str | None = None,
         near_duplicates: float | None = None,
+        mmr: float | None = None,
+        min_confidence: float | None = None,
     ) -> list[RetrievedPassage]:
         """Retrieve passages, best first.
 
@@ -164,68 +215,183 @@ class HybridRetriever:
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
             lists values: a passage has one of them, or a list with one. Numbers equal their text.
         max_per_group : int >= 1, optional
-            See `greylag.diversity.GroupLimit`. The group is the field `group`, which some passage has; its values are
-            names of groups as in `greylag.base.GroupsLike`.
+            See `greylag.diversity.GroupLimit`.
+        group : str, default "group"
+            The field whose values are names of groups, as in `greylag.base.GroupsLike`; some passage has it.
         near_duplicates : float in [0, 1], optional
             The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
             The best 5 k passages are compared.
+        mmr : float in [0, 1], optional
+            The relevance weight of `greylag.diversity.MMR`, which picks k of the best 5 k passages by the passages'
+            vectors: 1 keeps the order, less moves passages like those above them down.
+        min_confidence : float, optional
+            Passages with less `RetrievedPassage.confidence` are left out: where no passage has as much, nothing is
+            found. `threshold` finds it from questions.
         """
+        return self._search(query, self._options(k, where, max_per_group, group, near_duplicates, mmr, min_confidence))
+
+    def _options(
+        self,
+        k: int,
+        where: Where | None,
+        max_per_group: int | None,
+        group: str | None,
+        near_duplicates: float | None,
+        mmr: float | None,
+        min_confidence: float | None,
+    ) -> _Options:
+        """Check the options of a search, for all of its queries."""
         check_counts(k=k)
-        scores = self._scores(query, where)
-        ranking, every = scores.ranking(), max(1, len(scores.docids))
-        if near_duplicates is not None:
-            stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
-            ranking = stage(ranking)
-        if max_per_group is not None:
+        least = -math.inf if min_confidence is None else check_number(min_confidence, "min_confidence")
+        if max_per_group is None:
+            if group is not None:
+                raise ParameterError(
+                    f"group is {shown(group)}, which limits nothing by itself: give max_per_group=, too"
+                )
+        else:
             check_counts(max_per_group=max_per_group)
-            check_field(group, self._fields, "max_per_group")
-            if groups := self._groups(group, ranking.docids):
-                ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
-            elif not self._groups(group, self._passages):
-                raise ParameterError(f"max_per_group: the field {group!r} has no value, so that no limit would apply")
+            check_field("group" if group is None else group, self._fields, "max_per_group")
+        stages: list[Stage] = []
+        if near_duplicates is not None:
+            compared = _COMPARED * k
+            stages.append(NearDuplicates(self._index, threshold=near_duplicates, depth=compared, k=compared))
+        if mmr is not None:
+            with naming("mmr"):
+                stages.append(MMR(vectors=self._vectors, relevance_weight=mmr, depth=_COMPARED * k, k=k))
+        passes = None if where is None else self._predicate(_listed(where))
+        return _Options(k, passes, stages, max_per_group, "group" if group is None else group, least)
+
+    def _search(self, query: str, options: _Options) -> list[RetrievedPassage]:
+        scores = self._scores(query, options.passes)
+        confidence = scores.confidence
+        ranking, every = scores.ranking(), max(1, len(scores.docids))
+        if options.min_confidence > -math.inf:
+            ranking = ranking.select(confidence >= options.min_confidence)
+        for stage in options.stages:
+            ranking = stage(ranking)
+        if options.max_per_group is not None:
+            if groups := self._groups(options.group, ranking.docids):
+                ranking = GroupLimit(groups, options.max_per_group, depth=every, k=every)(ranking)
+            elif not self._groups(options.group, self._passages):
+                raise ParameterError(
+                    f"max_per_group: the field {options.group!r} has no value, so that no limit would apply"
+                )
         places = {docid: place for place, docid in enumerate(scores.docids)}
-        columns = scores.scores, scores.bm25, scores.general, scores.cosines
+        columns = scores.scores, scores.bm25, scores.general, scores.cosines, confidence
         passages = []
-        for rank, docid in enumerate(ranking.docids[:k], 1):
-            score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
+        for rank, docid in enumerate(ranking.docids[: options.k], 1):
             text, fields = self._passages[docid]
-            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, rank))
+            score, bm25, general, cosine, sure = (float(column[places[docid]]) for column in columns)
+            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, sure, rank))
         return passages
 
+    @guided
+    async def asearch(self, query: str, k: int = 10, **options: Any) -> list[RetrievedPassage]:
+        """Retrieve passages as `search` does, in a thread, so that an event loop goes on meanwhile."""
+        return await to_thread(self.search, query, k, **options)
+
+    @guided
     def batch_search(
-        self, queries: Sequence[str], k: int = 10, *, n_jobs: int | None = None, **options: Any
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        max_per_group: int | None = None,
+        group: str | None = None,
+        near_duplicates: float | None = None,
+        mmr: float | None = None,
+        min_confidence: float | None = None,
+        n_jobs: int | None = None,
     ) -> list[list[RetrievedPassage]]:
         """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
         check_sequences(queries=queries)
         texts = [check_text(query, "a query") or " " for query in queries]
-        if options.get("where") is not None:
-            options["where"] = _listed(options["where"])  # iterators are read once for all queries
-        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
-        try:
-            return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
-        finally:
-            for text in texts:
-                self._encoded.pop(text, None)  # another batch with this query encodes it again
+        options = self._options(k, where, max_per_group, group, near_duplicates, mmr, min_confidence)
+        with self._encoding(texts):
+            return list(parallel_map(partial(self._search, options=options), texts, what="search", n_jobs=n_jobs))
 
+    @guided
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
-        candidates = self._scores(query, where).candidates
+        passes = None if where is None else self._predicate(_listed(where))
+        candidates = self._scores(query, passes).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
-    def with_passages(self, passages: PassagesLike) -> HybridRetriever:
-        """Return a retriever over a new set of passages; only new texts are encoded."""
-        by_docid = _passages(passages)
+    @guided
+    def learn_weight(self, questions: Mapping[str, Any]) -> HybridRetriever:
+        """Return a retriever of the same passages with the weight that is learned from judged questions.
+
+        Parameters
+        ----------
+        questions : mapping
+            By question, the identifiers of relevant passages, or their grades by identifier. Passages without a grade
+            are not relevant. Some twenty questions are worth judging, see `greylag.recipes.HybridSearch`.
+        """
+        texts, qrels = self._judged(questions)
+        learned = copy(self)
+        with self._encoding([*texts.values()]):
+            learned._hybrid = self._hybrid.learn_weight(texts, qrels)
+        return learned
+
+    @guided
+    def threshold(self, questions: Sequence[str], *, keep: float = 0.9) -> float:
+        """Return the `min_confidence` by which this share of questions still finds a passage.
+
+        It is the quantile 1 - `keep`, linear between neighbours, of the highest confidence that each question finds.
+        Confidences by another encoder have another range: find it again with each.
+
+        Parameters
+        ----------
+        questions : sequence of str, at least 10
+            Some twenty that have an answer among the passages; which passage it is need not be judged.
+        keep : float in [0, 1], default 0.9
+        """
+        check_sequences(questions=questions)
+        check_fractions(keep=keep)
+        if len(questions) < _FEWEST:
+            raise ParameterError(f"{len(questions)} questions are too few for a threshold: give {_FEWEST}, better 20")
+        texts = [check_text(question, "a question") or " " for question in questions]
+        with self._encoding(texts):
+            highest = [max(self._scores(text, None).confidence, default=math.nan) for text in texts]
+        if lacking := [text for text, value in zip(texts, highest, strict=True) if math.isnan(value)]:
+            raise ParameterError(f"question {lacking[0]!r:.80} finds no passage by words or vectors: leave it out")
+        return float(np.quantile(highest, 1 - keep))
+
+    @guided
+    def with_passages(
+        self, passages: PassagesLike | None = None, *, add: PassagesLike | None = None, remove: Any = None
+    ) -> HybridRetriever:
+        """Return a retriever over other passages; only new texts are encoded.
+
+        Parameters
+        ----------
+        passages : sequence or mapping, optional
+            All passages that there shall be. By default, those that there are.
+        add : sequence or mapping, optional
+            Passages that come behind these, each with an identifier that is not among them.
+        remove : str, int or iterable of them, optional
+            The identifiers of passages that go first: one that is added, too, is replaced.
+        """
+        by_docid = dict(self._passages) if passages is None else _passages(passages)
+        for docid in [] if remove is None else _members(remove):
+            if by_docid.pop(as_identifier(docid, "remove: an id"), None) is None:
+                raise ParameterError(f"remove: no passage has the id {docid!r}, or it is given twice")
+        for docid, passage in ({} if add is None else _passages(add)).items():
+            if by_docid.setdefault(docid, passage) is not passage:
+                raise ParameterError(f"add: there is a passage {docid!r}: give another id, or remove= that one, too")
         texts = [text for text, _ in by_docid.values()]
         earlier = [(docid, text) for docid, (text, _) in self._passages.items()]
         own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
         rows = {text: row for (_, text), row in own.items()}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= zip(new, _encoded(self._encode, new), strict=True)
-        settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
+        settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
         vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
         return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
 
+    @guided
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
         passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
@@ -240,7 +406,7 @@ class HybridRetriever:
                     f"passage {passage['id']}: the field {changed[0]!r} cannot be saved: {shown(passage[changed[0]])}; "
                     "names are strings, and values what JSON has"
                 )
-        content = {"language": self._language, "depth": self._depth, "passages": passages}
+        content = {"language": self._language, "depth": self._depth, "weight": self.weight, "passages": passages}
         text = np.frombuffer(json.dumps(content).encode(), np.uint8)
         arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
         with open_atomically(path, binary=True) as file:
@@ -249,6 +415,8 @@ class HybridRetriever:
     @classmethod
     def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
         """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
+        if not isinstance(path, str | PathLike):
+            raise ParameterError(f"path is {shown(path)}: name the file that save wrote")
         kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
         digest, *values = read_arrays(path, digest=("u", 1), **kinds)
         arrays = dict(zip(kinds, values, strict=True))
@@ -259,21 +427,52 @@ class HybridRetriever:
                 content = parse_json(arrays["content"].tobytes())
             except (ValueError, RecursionError) as error:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
-            if not isinstance(content, dict) or content.keys() != {"language", "depth", "passages"}:
-                raise ParameterError("is no retriever that was saved: it has not its language, depth and passages")
+            if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
+                raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
+            listed = content["passages"] if isinstance(content["passages"], list) else [None]
+            if not all(isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed):
+                raise ParameterError("is no retriever that was saved: a passage has no id or no text")
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
             return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
+
+    @property
+    def weight(self) -> float:
+        """How much cosines count: 1 without judgements."""
+        return self._hybrid.weight
+
+    def _judged(self, questions: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, int]]]:
+        """Return questions by their number, and the grades of their passages."""
+        if not isinstance(questions, Mapping):
+            raise ParameterError(f"questions are {shown(questions)}: give relevant passages by question")
+        texts = {str(n): check_text(text, "a question") or " " for n, text in enumerate(questions)}
+        grades = [
+            value if isinstance(value, Mapping) else dict.fromkeys(_members(value), 1) for value in questions.values()
+        ]
+        qrels = as_qrels(dict(zip(texts, grades, strict=True)))
+        for qid, judged in qrels.items():
+            if unknown := [docid for docid in judged if docid not in self._passages]:
+                raise ParameterError(f"question {texts[qid]!r:.80}: no passage has the id {unknown[0]!r}")
+        return texts, qrels
+
+    @contextmanager
+    def _encoding(self, texts: list[str]) -> Iterator[None]:
+        """Encode queries together, for as long as they are searched."""
+        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
+        try:
+            yield
+        finally:
+            for text in texts:
+                self._encoded.pop(text, None)  # another batch with this query encodes it again
 
     def _query_vector(self, text: str) -> Dense:
         row = self._encoded.get(text)
         return _encoded(self._encode_query, [text])[0] if row is None else row
 
-    def _scores(self, query: str, where: Where | None) -> HybridScores:
+    def _scores(self, query: str, passes: Callable[[str], bool] | None) -> HybridScores:
         """Score the candidates of a query among the passages that are wanted."""
         asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
-        if where is None:
+        if passes is None:
             return self._hybrid.scores(asked)
-        passes = self._predicate(_listed(where))
 
         def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
             """Find the best ones that pass, among ever more."""
@@ -299,6 +498,8 @@ class HybridRetriever:
 
             return holds
         for name, values in where.items():
+            if not str(name).startswith("$"):
+                check_field(name, self._fields, "where")
             mappings = [value for value in values if isinstance(value, Mapping)]
             ours = (_members(self._own(docid).get(name)) for docid in self._passages) if mappings else ()
             is_unlike = bool(mappings) and not any(isinstance(value, Mapping) for value in chain.from_iterable(ours))
@@ -307,7 +508,6 @@ class HybridRetriever:
                     f"where: {name!r} is {shown(values)}: operators are not read; pass values, or a function of a "
                     "passage's fields, such as lambda fields: fields['year'] > 2020"
                 )
-            check_field(name, self._fields, "where")
 
         def passes(docid: str) -> bool:
             text, others = self._passages[docid]
@@ -319,6 +519,13 @@ class HybridRetriever:
             return True
 
         return passes
+
+    def _known(self, doc_id: Any) -> str:
+        """Return the identifier of a passage that there is."""
+        docid = as_identifier(doc_id, "an id")
+        if docid not in self._passages:
+            raise ParameterError(f"no passage has the id {docid!r}: the ids of a retriever list all")
+        return docid
 
     def _own(self, docid: str) -> dict[str, Any]:
         """Return the fields of a passage, `id` and `text` among them."""

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 
-from greylag.base import FloatArray, Query, Ranking, Source, guided, report_missing
+from greylag.base import (
+    FloatArray,
+    ParameterError,
+    QrelsLike,
+    Query,
+    Ranking,
+    Run,
+    Source,
+    TopicsLike,
+    as_qrels,
+    as_topics,
+    check_positive,
+    guided,
+    parallel_map,
+    report_missing,
+)
+from greylag.evaluation import score_documents
 from greylag.index import Dense, PositionalBM25, PositionalIndex, Vectors, VectorSearch, check_index
 from greylag.rankers import ModelRanker
 from greylag.recipes.general import general_model_for
 
 WEIGHT = 0.28
 """The weight of a cosine in standard deviations, times the logarithm of the number of candidates."""
+GRID = np.arange(-4, 9) / 2
+"""The binary logarithms of the weights that are compared, in units of `WEIGHT`."""
+MEASURE, DEPTH = "nDCG@10", 10  # which weights are compared by
+_STRENGTH = 2.0  # of a question's nDCG in the posterior
+EQUAL = 1e-9  # below it, cosines differ by rounding alone
+_OF_COSINE = 4.0  # in the confidence; from 2 to 8, results are alike
+_SURE = 0.5  # posterior deviations that a weight is from 1 at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,23 +50,52 @@ class HybridScores:
     cosines: FloatArray  # with the query; NaN without a vector
     scores: FloatArray  # which rank
     weight: float  # that a cosine is multiplied by
+    mean: float  # of the cosines between documents
     candidates: Ranking  # in the order in which the general model scored them, which decides what features see
+
+    @property
+    def confidence(self) -> FloatArray:
+        """How sure it is that a candidate answers the query, on one scale for all queries, shape (n,).
+
+            g / ln(n) + 4 (c - m) / (1 - m)
+
+        with the letters of `HybridSearch`, and ln(2) for fewer candidates. This is no probability: its range depends on
+        the encoder. A document without a vector has the least cosine. The form was read from public collections, and
+        confirmed on others, see the page on encoders.
+        """
+        least = float(np.nanmin(self.cosines, initial=np.inf))
+        known = np.nan_to_num(self.cosines, nan=least if np.isfinite(least) else self.mean)
+        above = (known - self.mean) / (1 - self.mean) if self.mean < 1 - EQUAL else np.zeros(len(known))
+        confidence: FloatArray = self.general / np.log(max(len(known), 2)) + _OF_COSINE * above
+        return confidence
 
     def ranking(self) -> Ranking:
         """Return the candidates as a ranking."""
         return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
 
 
-def combine_scores(general: FloatArray, cosines: FloatArray, spread: float) -> tuple[FloatArray, float]:
+def combine_scores(
+    general: FloatArray, cosines: FloatArray, mean: float, spread: float, factor: float = 1.0
+) -> tuple[FloatArray, float]:
     """Combine scores of a query's candidates, shape (n,), by the formula of `HybridSearch`; also the cosines' weight.
 
-    A cosine of NaN, without a vector, counts as the least. `spread` is the standard deviation of the cosines between
-    documents; 0 counts as 1.
+    A cosine of NaN, without a vector, counts as the least, or as the mean if none has one. `mean` and `spread` are mean
+    and standard deviation of the cosines between documents; a `spread` of 0 counts as 1.
     """
-    weight = WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
+    weight = factor * WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
     known = ~np.isnan(cosines)
-    least = cosines[known].min() if known.any() else 0.0
-    return general + weight * np.where(known, cosines, least), weight
+    least = cosines[known].min() if known.any() else mean
+    return general + weight * (np.where(known, cosines, least) - mean), weight
+
+
+def shrunk_weight(values: FloatArray) -> float:
+    """Choose a weight, as `HybridSearch` says, by each question's measure for each of `GRID`, shape (questions, 13)."""
+    logarithm = _STRENGTH * values.sum(axis=0) - GRID**2 / 2
+    posterior = np.exp(logarithm - logarithm.max())
+    posterior /= posterior.sum()
+    mean = float(posterior @ GRID)
+    deviation = float(np.sqrt(posterior @ (GRID - mean) ** 2))
+    return float(2.0**mean) if abs(mean) > _SURE * deviation else 1.0
 
 
 @guided
@@ -54,15 +106,24 @@ class HybridSearch(Source):
     The candidates are the top `k` documents of BM25 and the `k` with the highest cosines, together n. Each has both
     scores, also where only one of the two searches found it:
 
-        score(d) = g(d) + 0.28 ln(n) c(d) / s
+        score(d) = g(d) + 0.28 w ln(n) (c(d) - m) / s
 
     with g(d) the score of `general_model` among the candidates, in the order of BM25; c(d) the cosine of the vectors of
-    query and document, and s the standard deviation of the cosines between documents (`VectorSearch.spread`), by which
-    encoders with other ranges count the same. Neither is scaled by the query's own range, since a wide one tells how
-    sure the score is; ln(n) follows g, whose best values grow with the number of candidates. A document without a
-    vector has the least cosine of the candidates. Ties go to the better score of BM25.
+    query and document; m and s the mean and the standard deviation of the cosines between documents
+    (`VectorSearch.mean_cosine`, `VectorSearch.spread`), by which encoders with other ranges count the same. m changes
+    no order; without it, each score had 0.28 w ln(n) m / s more, another amount for another number of candidates.
+    Neither score is scaled by the query's own range, since a wide one tells how sure it is; ln(n) follows g, whose best
+    values grow with the number of candidates. A document without a vector has the least cosine of the candidates. Ties
+    go to the better score of BM25.
 
-    No judgements are needed: the formula was found on public collections. The study ``encoder`` says how well it does.
+    With w = 1, no judgements are needed: the formula was found on public collections. The study ``encoder`` says how
+    well it does. `learn_weight` finds w from some judged questions: on the grid of 1/4 to 16 by factors of the square
+    root of 2, the posterior is
+
+        p(w) ~ exp(2 sum over questions of nDCG@10 by w - log2(w)^2 / 2),
+
+    and w = 2^(posterior mean of log2 w), but 1 where that mean is within half a posterior deviation of 0. So few
+    questions, or questions that are ranked alike by all weights, leave w near 1.
 
     Parameters
     ----------
@@ -72,18 +133,22 @@ class HybridSearch(Source):
         index, or a function, see `greylag.index.VectorSearch`.
     k : int >= 1, default 1000
         The number of candidates from each side.
+    weight : float > 0, default 1
+        w in the formula: how much more a cosine counts than it does without judgements.
     """
 
     index: PositionalIndex
     vectors: Vectors
     _: KW_ONLY
     k: int = 1000
+    weight: float = 1.0
     _dense: VectorSearch = field(init=False, repr=False, compare=False)
     _bm25: PositionalBM25 = field(init=False, repr=False, compare=False)
     _model: ModelRanker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_index("HybridSearch", self.index)
+        check_positive(weight=self.weight)
         object.__setattr__(self, "_dense", VectorSearch(self.vectors, self.index, k=self.k))
         object.__setattr__(self, "_bm25", self.index.bm25(self.k))
         object.__setattr__(self, "_model", ModelRanker(general_model_for(self.index), self.index))
@@ -116,9 +181,60 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        scores, weight = combine_scores(general, cosines, self._dense.spread)
+        scores, weight = self._combine(general, cosines, self.weight)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
         return HybridScores(
-            query, ranked, candidates.scores[order], general[order], cosines[order], scores[order], weight, candidates
+            query,
+            ranked,
+            candidates.scores[order],
+            general[order],
+            cosines[order],
+            scores[order],
+            weight,
+            self._dense.mean_cosine,
+            candidates,
         )
+
+    def learn_weight(self, topics: TopicsLike, qrels: QrelsLike, *, n_jobs: int | None = None) -> HybridSearch:
+        """Return the search with the weight that is learned from judged topics, whatever its weight was.
+
+        Parameters
+        ----------
+        topics : TopicsLike
+            Some ten change little and harm little; twenty are worth judging.
+        qrels : QrelsLike
+            Documents without a grade are not relevant. Topics without a relevant document say nothing.
+        n_jobs : int, optional
+            Threads.
+
+        Raises
+        ------
+        ParameterError
+            If no topic has a relevant document.
+        """
+        return replace(self, weight=shrunk_weight(self._values_by_weight(as_topics(topics), as_qrels(qrels), n_jobs)))
+
+    def _values_by_weight(
+        self, texts: Mapping[str, str], judged: Mapping[str, dict[str, int]], n_jobs: int | None
+    ) -> FloatArray:
+        """Return nDCG@10 of the topics that have a relevant document, for each weight of `GRID`."""
+        kept = {qid: judged[qid] for qid in texts if max(judged.get(qid, {}).values(), default=0) > 0}
+        if not kept:
+            raise ParameterError(
+                f"none of {len(texts)} topics has a relevant document in the judgements: the weight is learned from "
+                "topics that have one"
+            )
+        queries = [Query(qid, texts[qid]) for qid in kept]
+        every = [*parallel_map(self.scores, queries, what="search", n_jobs=n_jobs)]
+        runs = (Run(tuple(self._ranked_by(hits, float(2.0**power)) for hits in every)) for power in GRID)
+        return np.column_stack([score_documents(run, kept, [MEASURE]).values[:, 0] for run in runs])
+
+    def _combine(self, general: FloatArray, cosines: FloatArray, factor: float) -> tuple[FloatArray, float]:
+        return combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread, factor)
+
+    def _ranked_by(self, hits: HybridScores, factor: float) -> Ranking:
+        """Rank candidates by another weight; ties go to the better score of BM25."""
+        places = np.lexsort((-hits.bm25, -self._combine(hits.general, hits.cosines, factor)[0]))
+        docids = tuple(map(hits.docids.__getitem__, places[:DEPTH].tolist()))
+        return Ranking(hits.query.qid, hits.query.text, docids, np.arange(len(docids), 0.0, -1.0))

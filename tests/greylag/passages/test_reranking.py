@@ -124,7 +124,7 @@ def test_any_stage():
 def test_scores_in_any_order_identifiers_and_a_limit():
     order = [3, 0, 4, 2, 1]
     passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
-    found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, top_k=2)
+    found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, k=2)
     assert [new.text for new in found] == [new.text for new in rerank("cat", PASSAGES, SCORED)][:2]
     assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1, 0.9)
 
@@ -184,13 +184,11 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
         ({"groups": [["a"]] * 5, "method": "group-limit"}, "group of passage 0|list"),
         ({"groups": [None] * 5, "method": "group-limit"}, "groups|no passage"),
         ({"method": "mmr>>group-limit"}, "groups="),
-        ({"method": "mmr>>group-limit", "k": 3}, "'mmr>>group-limit'|'mmr(k=3)'"),
         ({"method": "svmdiv"}, "model=FILE"),
         ({"method": "mrr"}, "'mrr'|mmr or mrf"),
         ({"method": "coverage", "vectors": ROWS}, "no vectors|dpp, manifold, mmr, msd"),
         ({"method": "manifold", "vectors": ROWS}, "'manifold'|query_vector="),
         ({"method": "manifold", "vectors": ROWS, "query_vector": {1.0, 2.0}}, "query 'rerank'|set"),
-        ({"method": MMR, "k": 3}, "k: a function of the index"),
         ({"method": "bm25"}, "'bm25'|'general'"),
         ({"relevance_weight": "high"}, "'mmr'|relevance_weight|'high'"),
         ({"relevance_weight": 1.5}, "relevance_weight|[0, 1]|1.5"),
@@ -198,9 +196,9 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
         ({"lambd": 1}, "'lambd'|relevance_weight"),
         ({"lambda": 0.5}, "'lambda'|relevance_weight"),
         ({"embeddings": ROWS}, "'embeddings'|vectors"),
-        ({"zz": 1}, "top_k, language, background, scores, vectors, query_vector, aspects, groups, depth, k, min_rel"),
-        ({"k": 3}, "top_k=3|'mmr(k=3)'"),
-        ({"top_k": 0}, "top_k|at least 1|0"),
+        ({"zz": 1}, "method, k, language, background, scores, vectors, query_vector, aspects, groups, depth, min_rel"),
+        ({"top_k": 3}, "'top_k'|did you mean k?"),
+        ({"k": 0}, "k must|at least 1|0"),
         ({"background": "index"}, "background|str 'index'|PositionalIndex"),
         ({"background": ["a"]}, "background|list ['a']|PositionalIndex.from_texts"),
         ({"vectors": ROWS[:2]}, "5 docids|2 vectors"),
@@ -253,17 +251,19 @@ def test_nltk_is_whole_after_its_stemmer_was_loaded():
     assert found == "['run']\nrun nltk.stem.porter\n"
 
 
-def test_no_more_than_top_k_are_picked(monkeypatch):
+def test_no_more_than_k_are_picked(monkeypatch):
+    refuses(lambda: Reranker("mmr", k=3), ParameterError, "k=3|'mmr(k=3)'", "|")
+    refuses(lambda: Reranker("mmr>>near-duplicates", k=3), ParameterError, "'mmr>>near-duplicates'|'mmr(k=3)'", "|")
     picked = []
     add = MarginalRelevance.add
     monkeypatch.setattr(MarginalRelevance, "add", lambda gain, pick: (picked.append(pick), add(gain, pick))[1])
-    assert [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)] == picked
+    assert [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS, k=2)] == picked
     assert len(picked) == 2
     for method in ("mmr", "msd", "dpp"):
         every = [new.position for new in rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS)]
-        few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, top_k=2)
+        few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, k=2)
         assert [new.position for new in few] == every[:2]
-        assert rerank("cat", PASSAGES, SCORED, method=method, top_k=9) == rerank("cat", PASSAGES, SCORED, method=method)
+        assert rerank("cat", PASSAGES, SCORED, method=method, k=9) == rerank("cat", PASSAGES, SCORED, method=method)
 
 
 def test_few_of_a_group():
@@ -274,7 +274,7 @@ def test_few_of_a_group():
     allowed = [place for place in by_mmr if groups[place] != "a"]
     first = next(place for place in by_mmr if groups[place] == "a")
     expected = sorted([first, *allowed], key=by_mmr.index)
-    capped = rerank("cat", PASSAGES, SCORED, method="mmr>>group-limit", vectors=ROWS, groups=groups, top_k=3)
+    capped = rerank("cat", PASSAGES, SCORED, method="mmr>>group-limit", vectors=ROWS, groups=groups, k=3)
     assert [new.position for new in capped] == expected  # the cap does not end what MMR picks
 
 

@@ -1,5 +1,6 @@
 """The object for a service, against `HybridSearch` and plain filters of its candidates."""
 
+import asyncio
 import pickle
 import threading
 from collections import OrderedDict
@@ -13,9 +14,10 @@ import pytest
 from tests.refusals import refuses
 
 from greylag.base import FormatError, ParameterError, Query, Ranking
-from greylag.diversity import GroupLimit, NearDuplicates
+from greylag.diversity import MMR, GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, PositionalIndex
 from greylag.passages import HybridRetriever
+from greylag.passages.retriever import _digest
 from greylag.rankers import explain
 from greylag.recipes import HybridSearch
 from greylag.recipes.general import general_model_for
@@ -129,10 +131,11 @@ def test_encoders_of_any_shape_are_given_batches(shape):
     assert ids(found) == ids(HybridRetriever(many, encode).search("cat goose"))
 
 
-def test_groups_and_near_duplicates_are_those_of_the_stages():
+def test_groups_near_duplicates_and_mmr_are_those_of_the_stages():
     passages = {**PASSAGES, **{f"again {docid}": {"text": TEXTS[docid]} for docid in [*TEXTS][:20]}}
     retriever = HybridRetriever(passages, encode)
     index = PositionalIndex.from_texts({docid: fields["text"] for docid, fields in passages.items()})
+    vectors = ArrayVectors([*passages], encode([fields["text"] for fields in passages.values()]))
     every = {passage.doc_id: passage for passage in retriever.search("cat goose", 200)}
     ranking = Ranking("q", "cat goose", tuple(every), np.array([passage.score for passage in every.values()]))
     distinct = NearDuplicates(index, threshold=0.6, depth=100, k=100)
@@ -142,6 +145,8 @@ def test_groups_and_near_duplicates_are_those_of_the_stages():
         ({"max_per_group": 1}, few),
         ({"near_duplicates": 0.6, "max_per_group": 1}, distinct >> few),
         ({"max_per_group": 2, "group": "source"}, GroupLimit(lambda d: passages[d].get("source"), 2, depth=100, k=100)),
+        ({"mmr": 0.3}, MMR(vectors=vectors, relevance_weight=0.3, depth=200, k=40)),
+        ({"near_duplicates": 0.6, "mmr": 0.3}, distinct >> MMR(vectors=vectors, relevance_weight=0.3, depth=200, k=40)),
         ({"max_per_group": 1, "group": "text"}, GroupLimit(lambda d: passages[d]["text"], 1, depth=100, k=100)),
     ):
         found = retriever.search("cat goose", 40, **options)
@@ -283,11 +288,103 @@ def test_passages_come_and_go_while_queries_go_on():
     assert (len(new), repr(new)) == (54, "HybridRetriever(54 passages, 8 dimensions)")
 
 
+def test_passages_are_added_and_removed_and_only_new_texts_encoded():
+    asked = []
+
+    def counted(texts):
+        asked.extend(texts)
+        return encode(texts)
+
+    old = HybridRetriever(PASSAGES, counted)
+    asked.clear()
+    new = old.with_passages(add={"p3": "a new goose", "p99": {"text": "an egg", "source": "s9"}}, remove=["p3", "p4"])
+    assert {"a new goose", "an egg"} <= {*asked}
+    assert len(asked) == 6  # three are compared, and one warms up
+    kept = {docid: fields for docid, fields in PASSAGES.items() if docid not in ("p3", "p4")}
+    fresh = HybridRetriever({**kept, "p3": "a new goose", "p99": {"text": "an egg", "source": "s9"}}, encode)
+    assert [new.search(query) for query in QUERIES] == [fresh.search(query) for query in QUERIES]
+    assert new.ids == [*new] == [*fresh] == [*kept, "p3", "p99"]
+    assert old.with_passages(remove="p0").ids == [*PASSAGES][1:]
+    assert (len(old), "p4" in old, "p4" in new, 4 in new) == (60, True, False, False)
+
+
+def test_passages_can_be_looked_up():
+    retriever = HybridRetriever([{"id": 7, "text": "a cat", "tags": ["x"]}, "a dog"], encode)
+    assert (7 in retriever, "7" in retriever, np.int64(7) in retriever, 1 in retriever, None in retriever) == (
+        True, True, True, True, False,
+    )  # fmt: skip
+    retriever[7]["tags"].append("y")
+    assert retriever["7"] == {"id": "7", "text": "a cat", "tags": ["x"]}
+    assert HybridRetriever([retriever[docid] for docid in retriever], encode).search("cat") == retriever.search("cat")
+    found = retriever.search("dogs")
+    np.testing.assert_array_equal(retriever.vectors(ids(found)), encode([passage.text for passage in found]))
+
+
+def test_an_event_loop_goes_on_while_a_query_is_encoded():
+    going = threading.Event()
+
+    def slow(texts):
+        assert texts != ["cat goose"] or going.wait(10)
+        return encode(texts)
+
+    async def both():
+        searching = asyncio.ensure_future(retriever.asearch("cat goose", 3, where={"source": "s1"}))
+        await asyncio.sleep(0)
+        going.set()
+        return await searching
+
+    retriever = HybridRetriever(PASSAGES, encode, encode_query=slow)
+    assert asyncio.run(both()) == RETRIEVER.search("cat goose", 3, where={"source": "s1"})
+    with pytest.raises(TypeError, match="write k for top_k"):
+        asyncio.run(RETRIEVER.asearch("cat", top_k=3))
+
+
 def test_texts_that_are_equal_keep_their_own_vectors():
     own = np.array([[1.0, 0.0], [1.0, 0.001]])
     first = HybridRetriever({"a": "cat", "b": "cat"}, lambda texts: own[: len(texts)], vectors=own)
     again = first.with_passages({"b": "cat", "a": "cat"})
     np.testing.assert_array_equal(again._vectors.documents(["a", "b"]), first._vectors.documents(["a", "b"]))
+
+
+@pytest.mark.parametrize("form", [list, lambda ids: dict.fromkeys(ids, 1), lambda ids: ids[0]])
+def test_a_weight_is_learned_from_questions_kept_and_saved(tmp_path, form):
+    asked = []
+
+    def counted(texts):
+        asked.append(len(texts))
+        return encode(texts)
+
+    old = HybridRetriever(PASSAGES, encode, encode_query=counted, depth=20)
+    near = {query: VECTORS.nearest(VECTORS.query("q", query), 2) for query in ["cat", "snow egg", "moss", "lake river"]}
+    questions = {query: form(docids) for query, docids in near.items()}
+    asked.clear()
+    new = old.learn_weight(questions)
+    assert asked == [4]
+    qrels = {query: dict.fromkeys([kept] if isinstance(kept, str) else kept, 1) for query, kept in questions.items()}
+    search = HybridSearch(INDEX, VECTORS, k=20).learn_weight({query: query for query in near}, qrels)
+    assert (old.weight, new.weight) == (1, search.weight)
+    assert new.weight > 1.1
+    expected = list(search(Query("q", "cat goose")))[:10]
+    new.save(tmp_path / "new")
+    for one in (new, new.with_passages(PASSAGES), HybridRetriever.load(tmp_path / "new", encode)):
+        assert [(passage.doc_id, passage.score) for passage in one.search("cat goose")] == expected
+    assert old.search("cat goose") == HybridRetriever(PASSAGES, encode, depth=20).search("cat goose")
+
+
+def test_a_threshold_from_questions_decides_that_nothing_is_found():
+    """As many questions as are kept find a passage, and passages above the limit stay as they are."""
+    questions = [f"{first} {second}" for first in WORDS[:4] for second in WORDS[4:9]]
+    found = {question: RETRIEVER.search(question, 200) for question in questions}
+    highest = sorted(max(passage.confidence for passage in passages) for passages in found.values())
+    limit = RETRIEVER.threshold(questions)
+    assert limit == pytest.approx(highest[1] + 0.9 * (highest[2] - highest[1]))  # place 0.1 x 19
+    assert RETRIEVER.threshold(questions, keep=0) == highest[-1]
+    for question, passages in found.items():
+        kept = RETRIEVER.search(question, 200, min_confidence=limit)
+        expected = [passage for passage in passages if passage.confidence >= limit]
+        assert [(p.doc_id, p.score) for p in kept] == [(p.doc_id, p.score) for p in expected]
+        assert [p.rank for p in kept] == [*range(1, len(kept) + 1)]
+    assert [*map(bool, RETRIEVER.batch_search(questions, min_confidence=limit))].count(False) == 2
 
 
 def test_saved_and_loaded_whole(tmp_path):
@@ -307,7 +404,8 @@ def test_saved_and_loaded_whole(tmp_path):
         ((lambda texts: encode(texts)[:, :5],), "5 dimensions|8"),
     ):
         refuses(lambda loaded=loaded: HybridRetriever.load(path, *loaded), FormatError, f"chunks|{parts}", "|")
-    with np.load(path) as arrays, (tmp_path / "stale").open("wb") as file:
+    with np.load(path) as opened, (tmp_path / "stale").open("wb") as file:
+        arrays = dict(opened)
         other = arrays["vectors"] + np.eye(61, 8, -7, dtype=np.float32)  # of one passage
         np.savez(file, **{**arrays, "vectors": other})
     refuses(lambda: HybridRetriever.load(tmp_path / "stale", encode), FormatError, "has changed", "|")
@@ -318,6 +416,10 @@ def test_saved_and_loaded_whole(tmp_path):
         except FormatError:
             continue
         assert found.search("cat") == retriever.search("cat")  # of a byte that is not read
+    lacking = {**arrays, "content": np.frombuffer(arrays["content"].tobytes().replace(b'"id"', b'"ip"'), np.uint8)}
+    arrays_of = {name: lacking[name] for name in ("content", "vectors", "query")}
+    np.savez(tmp_path / "lacking.npz", digest=_digest(arrays_of), **arrays_of)
+    refuses(lambda: HybridRetriever.load(tmp_path / "lacking.npz", encode), FormatError, "no id", "|")
     path.write_bytes(content[: len(content) // 2])
     refuses(lambda: HybridRetriever.load(path, encode), FormatError, "chunks")
     with pytest.raises(ParameterError, match="cannot be saved"):
@@ -407,6 +509,39 @@ ROWS = encode([*TEXTS.values()])
                 ({"x": IntEnum("E", "a").a}, "'x'"),
             )
         ],
+        *[
+            (lambda options=options: RETRIEVER.batch_search([], **options), parts)
+            for options, parts in (
+                ({"where": {"sauce": "s1"}}, "'sauce'"),
+                ({"where": {"sauce": {"$gt": 3}}}, "no passage has a field 'sauce'"),
+                ({"group": "source"}, "group|'source'|max_per_group="),
+                ({"k": 0}, "k must be"),
+                ({"min_confidence": "high"}, "min_confidence|str 'high'"),
+                ({"min_confidence": float("nan")}, "min_confidence|nan"),
+                ({"mmr": 1.5}, "mmr|relevance_weight|1.5"),
+                ({"near_duplicates": -1}, "threshold|-1"),
+                ({"max_per_group": 1, "group": "sorce"}, "max_per_group|'sorce'"),
+            )
+        ],
+        (lambda: RETRIEVER.with_passages(add=PASSAGES), "add|passage 'p0'|remove="),
+        (lambda: RETRIEVER.with_passages(remove="p77"), "remove|'p77'"),
+        (lambda: RETRIEVER.with_passages(remove=["p7", "p7"]), "remove|'p7'|twice"),
+        (lambda: RETRIEVER.with_passages(remove=[*PASSAGES]), "no passages"),
+        (lambda: RETRIEVER["p77"], "'p77'|ids"),
+        (lambda: RETRIEVER.vectors(["p1", "p77"]), "'p77'"),
+        (lambda: HybridRetriever.load(None, encode), "path|None|save"),
+        *[(lambda n=n: make([{n: "cat"}]), f"passage 0|{n!r}|'text'") for n in ("content", "page_content")],
+        (lambda: RETRIEVER.threshold(["cat"] * 9), "9 questions|10"),
+        (lambda: RETRIEVER.threshold("cat"), "questions|no sequence"),
+        (lambda: RETRIEVER.threshold(["cat"] * 10, keep=90), "keep|90"),
+        (lambda: make(["cat"], lambda texts: np.zeros((len(texts), 2))).threshold(["dog"] * 10), "'dog' finds no"),
+        (lambda: make(weight=-1), "weight|-1"),
+        (lambda: RETRIEVER.learn_weight(["cat"]), "questions|['cat']"),
+        (lambda: RETRIEVER.learn_weight({}), "0 topics"),
+        (lambda: RETRIEVER.learn_weight({"cat": []}), "1 topics"),
+        (lambda: RETRIEVER.learn_weight({"cat": ["p1", "p77"]}), "'cat'|no passage|'p77'"),
+        (lambda: RETRIEVER.learn_weight({"cat": {"p1": True}}), "p1|True"),
+        (lambda: RETRIEVER.learn_weight({3: "p1"}), "int 3"),
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
         (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
         (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),

@@ -30,14 +30,16 @@ _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 GUESSES = {
     guess: ours.split()
     for guesses, ours in {
-        "k": "rank_constant top_k k n_hits hits",
+        "k": "rank_constant n_hits hits",
         "rrf_k": "rank_constant",
-        "top_n top_k n num_results num_hits hits": "top_k k n_hits hits",
+        "top_n top_k n num_results num_hits hits limit": "k n_hits hits",
         "lambda lambda_ lambda_mult lambda_param theta": "relevance_weight",
         "embedding embeddings": "vectors",
         "weight": "weights",
         "fetch_k rerank_depth": "depth",
         "max_per_source": "max_per_group",
+        "filter filters": "where",
+        "diversity": "mmr",
         "docs documents texts": "passages docs documents",
         "input": "passages docs run documents runs",
         "run": "runs",
@@ -63,6 +65,10 @@ GUESSES = {
 """What users of other packages write, and what they may mean here, the likeliest first."""
 ATTRIBUTES = {
     **dict.fromkeys(("search", "batch_search", "set_bm25"), "bm25"),
+    **dict.fromkeys("add add_documents add_texts upsert update delete remove".split(), "with_passages"),
+    **dict.fromkeys("retrieve query invoke similarity_search get_relevant_documents".split(), "search"),
+    **dict.fromkeys("aretrieve ainvoke".split(), "asearch"),
+    **dict.fromkeys("get get_by_ids".split(), "__getitem__"),
     **dict.fromkeys(("transform", "predict"), "run"),
     "set_qld": "ql",
 }

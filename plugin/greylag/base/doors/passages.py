@@ -19,6 +19,10 @@ docid in a mapping or a Series, by its labels; or a frame with the columns docno
 """
 
 
+_TEXTS = "content", "page_content", "contents", "body", "chunk", "passage", "document"
+"""What other packages call the text."""
+
+
 class Passage(NamedTuple):
     """A passage as it was given."""
 
@@ -68,6 +72,8 @@ def _passage(key: Any, given: Any, *, keyed: bool = False) -> Passage:
     if keyed and "id" in given and str(given["id"]) != str(key):
         raise ParameterError(f"passage {key!r} has the id {given['id']!r}, too: keep one of them")
     key = key if keyed else given.get("id", key)
+    if "text" not in given and (named := next((name for name in _TEXTS if name in given), None)):
+        raise ParameterError(f"passage {key!r} has no text, but {named!r}: give it as {{'text': passage[{named!r}]}}")
     if not isinstance(key, Hashable):
         raise ParameterError(f"the id of a passage is {shown(key)}: give a string or an integer")
     fields = {name: field for name, field in given.items() if name not in ("id", "text")}

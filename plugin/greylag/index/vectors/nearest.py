@@ -112,16 +112,28 @@ class VectorSearch(Source):
         out[known] = cosines(self._searched.documents([*compress(docids, known.tolist())]), row)
         return out
 
-    @cached_property
+    @property
     def spread(self) -> float:
         """The standard deviation of cosines between up to 1,000 documents at equal distances; 0 if all are the same."""
+        return self._between[1]
+
+    @property
+    def mean_cosine(self) -> float:
+        """The mean of these cosines; 0 of one document alone."""
+        return self._between[0]
+
+    @cached_property
+    def _between(self) -> tuple[float, float]:
+        """The mean and the standard deviation of cosines between documents."""
         docids = self._searched.docids
         places = np.linspace(0, len(docids) - 1, min(len(docids), SAMPLE)).round().astype(int).tolist()
         units = unit_rows(self._searched.documents([docids[place] for place in places]))
         with one_blas_thread():  # sums must not depend on the number of threads
             products = (units @ units.T)[np.triu_indices(len(units), 1)]
-        spread = float(products.std()) if len(products) else 0.0
-        return spread if spread > EQUAL else 0.0
+        if not len(products):
+            return 0.0, 0.0
+        spread = float(products.std())
+        return float(products.mean()), spread if spread > EQUAL else 0.0
 
     def _report(self, index: PositionalIndex) -> None:
         """Log how many vectors have no document, and how many documents no vector; refuse if all are so."""

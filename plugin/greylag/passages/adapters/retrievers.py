@@ -7,7 +7,7 @@ from typing import Any
 
 from greylag.base import ParameterError, imported, shown
 
-_SCORES = "score", "bm25", "general", "cosine"
+_SCORES = "score", "bm25", "general", "cosine", "confidence"
 _READ = "doc_id", "text", "fields", *_SCORES
 
 

@@ -5,14 +5,16 @@ import os
 import pickle
 import re
 import shlex
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
 
 import greylag
-from greylag import MMR, PositionalIndex, Query, Ranking, Run, evaluate, rerank
+from greylag import MMR, HybridRetriever, PositionalIndex, Query, Ranking, Run, evaluate, rerank
 from greylag.base import ParameterError
 from greylag.base.core.guidance import guided
 from greylag.base.core.spelling import ATTRIBUTES, GUESSES
@@ -32,6 +34,7 @@ LUCENE = object.__new__(greylag.LuceneIndex)
 SOURCE = PositionalBM25(INDEX)
 MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
 TEXTS, ROWS = ["a cat", "a dog"], np.eye(2)
+RETRIEVER: Any = HybridRetriever(TEXTS, lambda texts: [[len(text), 1.0] for text in texts])
 EXAMPLE = Path(__file__).parents[4] / "runs/example.run"
 BY_GROUP = {"method": "group-limit", "groups": ["a", "a"]}
 
@@ -41,7 +44,14 @@ def cited(texts, **options):
 
 
 PYTHON = [
-    ("top_n n num_results num_hits hits", "top_k", lambda name: cited(TEXTS, **{name: 1})),
+    ("top_n top_k n num_results num_hits hits limit", "k", lambda name: cited(TEXTS, **{name: 1})),
+    ("top_k limit n", "k", lambda name: RETRIEVER.search("cat", **{name: 1})),
+    ("filter filters", "where", lambda name: RETRIEVER.search("cat", **{name: {"id": "0"}})),
+    ("diversity", "mmr", lambda name: RETRIEVER.search("cat", **{name: 0.5})),
+    ("add add_documents add_texts upsert update delete remove", "with_passages", partial(getattr, RETRIEVER)),
+    ("retrieve query invoke similarity_search get_relevant_documents", "search", partial(getattr, RETRIEVER)),
+    ("aretrieve ainvoke", "asearch", partial(getattr, RETRIEVER)),
+    ("get get_by_ids", "__getitem__", partial(getattr, RETRIEVER)),
     ("k rrf_k", "rank_constant", lambda name: parse_fusion("rrf", **{name: 1})),
     ("lambda lambda_ lambda_mult lambda_param theta", "relevance_weight", lambda name: ANY.MMR(INDEX, **{name: 1})),
     ("embedding embeddings", "vectors", lambda name: cited(TEXTS, **{name: ROWS})),

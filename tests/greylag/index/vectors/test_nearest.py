@@ -87,14 +87,19 @@ def test_a_function_is_asked_once_for_each_document_of_the_index():
 
 
 @pytest.mark.parametrize("n", [2, 30, 1200])
-def test_the_spread_is_that_of_cosines_between_documents(n):
+def test_mean_and_spread_are_those_of_cosines_between_documents(n):
     rows, docids = np.random.default_rng(n).standard_normal((n, 3)), [f"d{i}" for i in range(n)]
     sampled = rows if n < 1000 else rows[[round(i * (n - 1) / 999) for i in range(1000)]]
     cosines = np.corrcoef(np.hstack([sampled, -sampled]))  # rows of mean 0, whose correlations are cosines
-    expected = np.std(cosines[np.tril_indices(len(sampled), -1)])
-    assert VectorSearch(ArrayVectors(docids, 7 * rows)).spread == pytest.approx(expected)
-    assert VectorSearch(ArrayVectors(docids, np.ones((n, 3)) * rows[:1])).spread == 0
-    assert VectorSearch(ArrayVectors(["d"], [[1.0]])).spread == 0
+    expected = cosines[np.tril_indices(len(sampled), -1)]
+
+    def of(array):
+        search = VectorSearch(ArrayVectors(docids[: len(array)], array))
+        return search.mean_cosine, search.spread
+
+    assert of(7 * rows) == pytest.approx((np.mean(expected), np.std(expected)))
+    assert of(np.ones((n, 3)) * rows[:1]) == pytest.approx((1, 0))
+    assert of([[1.0]]) == (0, 0)
 
 
 def test_a_zero_query_finds_nothing():

@@ -17,10 +17,10 @@ def compressed(given, query="cat", **options):
 
 
 def test_is_rerank_on_documents_that_stay_as_they_were():
-    compressor, given = langchain_compressor(top_k=3, relevance_weight=0.4), documents()
+    compressor, given = langchain_compressor(k=3, relevance_weight=0.4), documents()
     assert isinstance(compressor, core.BaseDocumentCompressor)
     found = compressor.compress_documents(given, "cat")
-    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, top_k=3)
+    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, k=3)
     assert [document.page_content for document in found] == [new.text for new in expected]
     assert [document.metadata for document in found] == [
         {"score": SCORED[new.position], "n": new.position, "greylag_score": new.score} for new in expected
@@ -35,7 +35,7 @@ def test_without_scores_goes_by_the_order():
 
 
 def test_it_can_be_pickled():
-    compressor = langchain_compressor("mmr(relevance_weight=0.4)", top_k=3, vectors=lengths)
+    compressor = langchain_compressor("mmr(relevance_weight=0.4)", k=3, vectors=lengths)
     again = pickle.loads(pickle.dumps(compressor))
     assert again.compress_documents(documents(), "cat") == compressor.compress_documents(documents(), "cat")
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
@@ -75,7 +75,7 @@ def test_embeddings_by_a_function_or_in_the_metadata():
 def test_in_a_chain():
     from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
-    compressor = langchain_compressor(top_k=2)
+    compressor = langchain_compressor(k=2)
     retriever = RunnableLambda(lambda query: documents())
     whole = {"query": RunnablePassthrough(), "documents": retriever} | compressor
     chain = whole | len

@@ -16,9 +16,9 @@ def processed(given, **options):
 
 
 def test_is_rerank_on_nodes():
-    postprocessor = llama_index_postprocessor(top_k=3, relevance_weight=0.4)
+    postprocessor = llama_index_postprocessor(k=3, relevance_weight=0.4)
     found = postprocessor.postprocess_nodes(nodes(), query_str="cat")
-    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, top_k=3)
+    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, k=3)
     assert [(node.node.node_id, node.score) for node in found] == [(f"n{new.position}", new.score) for new in expected]
     assert postprocessor.class_name() == "GreylagPostprocessor"
 

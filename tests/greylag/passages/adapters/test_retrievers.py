@@ -10,10 +10,8 @@ from greylag.passages import langchain_retriever, llama_index_retriever
 
 RETRIEVER = HybridRetriever([{"text": text, "source": f"{n}.md"} for n, text in enumerate(PASSAGES)], lengths)
 FOUND = RETRIEVER.search("a cat", 3)
-METADATA = [
-    {"source": f"{one.doc_id}.md", "score": one.score, "bm25": one.bm25, "general": one.general, "cosine": one.cosine}
-    for one in FOUND
-]
+SCORES = "score", "bm25", "general", "cosine", "confidence"
+METADATA = [{"source": f"{one.doc_id}.md", **{name: getattr(one, name) for name in SCORES}} for one in FOUND]
 
 
 def test_langchain():
@@ -38,7 +36,8 @@ def test_fields_of_passages_keep_their_names():
     fields = {"score": "4 stars", "cosine": "none", "retrieval_cosine": "taken"}
     retriever = HybridRetriever([{"text": "a cat", **fields}], lengths)
     (one,) = retriever.search("cat")
-    metadata = {**fields, "retrieval_score": one.score, "bm25": one.bm25, "general": one.general}
+    metadata = {**fields, "retrieval_score": one.score, **{name: getattr(one, name) for name in ("bm25", "general")}}
+    metadata["confidence"] = one.confidence
     pytest.importorskip("langchain_core.retrievers")
     assert langchain_retriever(retriever.search).invoke("cat")[0].metadata == metadata
     schema = pytest.importorskip("llama_index.core.schema")
