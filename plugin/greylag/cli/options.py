@@ -161,8 +161,13 @@ PartText = Annotated[
         help="Only a part of the topics, such as 3/16. cat joins the outputs of all parts to the whole.",
     ),
 ]
-LETOR = "LETOR text (topics, documents, features and grades)"
+LETOR = "LETOR text (topics, documents, features and grades), libsvm text with FILE.group, or Parquet"
 """Of the option ``--letor``, in several commands."""
+MISSING_AS_ZERO = typer.Option(
+    "--missing-as-zero",
+    help="Take a feature that a document lacks as 0, and not as missing, for XGBoost's trees that were trained on "
+    "arrays with 0 there.",
+)
 
 
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")

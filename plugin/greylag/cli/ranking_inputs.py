@@ -51,14 +51,21 @@ def stages_of(
     return [(model.stage_name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 
-def over_columns(model: Any, path: Path) -> tuple[RankingModel, Run]:
+def over_columns(model: Any, path: Path, *, missing_as_zero: bool) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning import listed_run, read_letor, warn_of_order
 
-    data = read_letor(path)
-    warn_of_order(path, data)
     if model is None or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
+    data = read_letor(path, absent=model.absent)
+    warn_of_order(path, data)
+    if missing_as_zero:
+        model = model.missing_as_zero()
+    elif model.absent and (missing := int(np.isnan(data.features).sum())):
+        _log.warning(
+            f"{path}: {missing:,} of {data.features.size:,} values are left out, and count as missing, as XGBoost "
+            "reads such files; if its trees were trained on arrays with 0 there, give --missing-as-zero"
+        )
     try:
         return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")
     except ModelError as error:

@@ -13,6 +13,7 @@ from greylag.cli.model_inputs import load_model, model_kind, seen_topics
 from greylag.cli.options import (
     INDEX,
     LETOR,
+    MISSING_AS_ZERO,
     NAMED_FILES,
     TOPICS,
     TRANSFER,
@@ -37,6 +38,7 @@ RULES = [
         "--model",
         excluded="--index --topics --run --file --transfer --vectors --part",
     ),
+    Rule("--missing-as-zero", "such a file lacks features", "--letor"),
     *(Rule("--query-vectors", OF_HYBRID, needed) for needed in ("--vectors", "--index", "--topics")),
     Rule("--query-vectors", OF_HYBRID, excluded="--model --letor"),
 ]
@@ -105,6 +107,7 @@ def rerank(
             help=f"{LETOR} to rank, by a --model trained on such a file. --out FILE.scores has one score per line.",
         ),
     ] = None,
+    missing_as_zero: Annotated[bool, MISSING_AS_ZERO] = False,
     part: PartText = None,
     tag: Tag = None,
 ) -> None:
@@ -118,7 +121,7 @@ def rerank(
     need no index; neither do xquad and pm2 with scores of aspects.
 
     A model that was trained without an index needs none. One that was trained on a LETOR file ranks such files
-    (--letor).
+    (--letor), as do the trees that LightGBM or XGBoost saved.
 
     A model that was trained without --run needs none, unless it is mrf or a baseline: the union of BM25 and BM25+RM3 is
     searched, as in training.
@@ -129,7 +132,7 @@ def rerank(
     learned: Any = None if model is None else load_model(model)
     listed = None
     if letor is not None:
-        learned, listed = over_columns(learned, letor)
+        learned, listed = over_columns(learned, letor, missing_as_zero=missing_as_zero)
     steps = [StageStep.parse(text) for text in stages or ([] if model or query_vectors else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     fused = () if learned is None else learned.runs
