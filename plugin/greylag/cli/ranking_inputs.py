@@ -51,7 +51,7 @@ def stages_of(
     return [(model.stage_name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 
-def over_columns(model: Any, path: Path, *, missing_as_zero: bool) -> tuple[RankingModel, Run]:
+def over_columns(model: Any, path: Path, *, missing_as_zero: bool = False) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning import listed_run, read_letor, warn_of_order
 
@@ -64,7 +64,8 @@ def over_columns(model: Any, path: Path, *, missing_as_zero: bool) -> tuple[Rank
     elif model.absent and (missing := int(np.isnan(data.features).sum())):
         _log.warning(
             f"{path}: {missing:,} of {data.features.size:,} values are left out, and count as missing, as XGBoost "
-            "reads such files; if its trees were trained on arrays with 0 there, give --missing-as-zero"
+            "reads such files; if its trees were trained on arrays with 0 there, write the zeros, or rerank with "
+            "--missing-as-zero"
         )
     try:
         return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")
@@ -84,15 +85,18 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def open_embeddings(path: Path | None, steps: Sequence[StageStep], queries: Path | None = None) -> ArrayVectors | None:
-    """Open the vectors of a file with those of queries; without these, at least one of the stages takes them."""
+def open_both(path: Path, queries: Path) -> ArrayVectors:
+    """Open the vectors of documents with those of queries."""
+    documents, (qids, rows) = open_vectors(path), read_vectors(queries)
+    if (size := documents.array.shape[1]) != rows.shape[1]:
+        raise FormatError(queries, None, f"vectors of {rows.shape[1]} coordinates, but of {size} in {path}")
+    return replace(documents, queries=dict(zip(qids, rows, strict=True)))
+
+
+def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
+    """Open the vectors of documents, which at least one of the stages takes."""
     if path is None:
         return None
-    if queries is not None:
-        documents, (qids, rows) = open_vectors(path), read_vectors(queries)
-        if (size := documents.array.shape[1]) != rows.shape[1]:
-            raise FormatError(queries, None, f"vectors of {rows.shape[1]} coordinates, but of {size} in {path}")
-        return replace(documents, queries=dict(zip(qids, rows, strict=True)))
     if not any("vectors" in step.stage.readers for step in steps):
         taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
         raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
@@ -109,6 +113,7 @@ def first_rankings(
     fused: Sequence[str],
     union: bool | None,
     queries: Container[str] | None = None,
+    hits: int = 1000,
 ) -> FirstStage:
     """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None."""
     opened = [shared.open_run(path, topics) for _, path in runs]
@@ -120,25 +125,34 @@ def first_rankings(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
     if runs:
-        check_queries(opened[0], queries)
+        warn_of_queries(opened[0], queries)
         return opened[0], before
     if topics is None or union is None:
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
     from greylag.cli.search import search_first
 
     texts = shared.topics(topics)
-    check_queries(texts, queries)
-    searched = search_first(LuceneIndex(index), dict(part.among(texts.items(), texts)), shared.jobs, union=union)
+    warn_of_queries(texts, queries)
+    asked = dict(part.among(texts.items(), texts))
+    searched = search_first(LuceneIndex(index), asked, shared.jobs, union=union, k=hits)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
     return Run(rankings, searched.tag), [searched.tag]
 
 
-def check_queries(qids: Iterable[str], known: Container[str] | None) -> None:
-    """Check that each query is among those that have a vector, if it needs one."""
-    if known is not None and (lacking := [qid for qid in qids if qid not in known]):
-        raise ParameterError(f"--query-vectors has no vector of {len(lacking)} topics, such as {lacking[0]}: add them")
+def warn_of_queries(
+    qids: Iterable[str], known: Container[str] | None, then: str = "the general model alone ranks them"
+) -> None:
+    """Warn of queries that have no vector, if vectors are used; refuse if none has one."""
+    names = [*qids] if known is not None else []
+    if known is None or not (lacking := [qid for qid in names if qid not in known]):
+        return
+    if len(lacking) == len(names):
+        raise ParameterError(f"--query-vectors has no vector of any topic, such as {lacking[0]}: compare the qids")
+    _log.warning(
+        f"--query-vectors has no vector of {len(lacking)} of {len(names)} topics, such as {lacking[0]}: {then}"
+    )
 
 
 def fused_runs(
