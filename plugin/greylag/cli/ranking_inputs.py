@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,10 @@ import numpy as np
 
 from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage
 from greylag.cli.options import Shared
+from greylag.cli.vector_inputs import warn_of_queries
 from greylag.evaluation import JoinedRuns, Part, RunFile
-from greylag.features import StageStep, find_stage, registered_stages, required_parameters
-from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex, open_vectors, read_vectors
+from greylag.features import StageStep, find_stage, required_parameters
+from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
@@ -85,24 +85,6 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def open_both(path: Path, queries: Path) -> ArrayVectors:
-    """Open the vectors of documents with those of queries."""
-    documents, (qids, rows) = open_vectors(path), read_vectors(queries)
-    if (size := documents.array.shape[1]) != rows.shape[1]:
-        raise FormatError(queries, None, f"vectors of {rows.shape[1]} coordinates, but of {size} in {path}")
-    return replace(documents, queries=dict(zip(qids, rows, strict=True)))
-
-
-def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
-    """Open the vectors of documents, which at least one of the stages takes."""
-    if path is None:
-        return None
-    if not any("vectors" in step.stage.readers for step in steps):
-        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
-        raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
-    return open_vectors(path)
-
-
 def first_rankings(
     shared: Shared,
     runs: Sequence[tuple[str | None, Path]],
@@ -139,20 +121,6 @@ def first_rankings(
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
     return Run(rankings, searched.tag), [searched.tag]
-
-
-def warn_of_queries(
-    qids: Iterable[str], known: Container[str] | None, then: str = "the general model alone ranks them"
-) -> None:
-    """Warn of queries that have no vector, if vectors are used; refuse if none has one."""
-    names = [*qids] if known is not None else []
-    if known is None or not (lacking := [qid for qid in names if qid not in known]):
-        return
-    if len(lacking) == len(names):
-        raise ParameterError(f"--query-vectors has no vector of any topic, such as {lacking[0]}: compare the qids")
-    _log.warning(
-        f"--query-vectors has no vector of {len(lacking)} of {len(names)} topics, such as {lacking[0]}: {then}"
-    )
 
 
 def fused_runs(

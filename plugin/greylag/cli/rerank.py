@@ -28,7 +28,8 @@ from greylag.cli.options import (
     completed,
     given_options,
 )
-from greylag.cli.ranking_inputs import first_rankings, open_both, open_embeddings, over_columns, read_files, stages_of
+from greylag.cli.ranking_inputs import first_rankings, over_columns, read_files, stages_of
+from greylag.cli.vector_inputs import open_both, open_embeddings
 from greylag.evaluation import Part, named_file, write_rankings
 from greylag.features import STAGE_FILES, StageStep, registered_stages
 from greylag.index import ArrayVectors, PositionalIndex

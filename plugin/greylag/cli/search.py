@@ -80,7 +80,7 @@ def search(
     asked, queries = Part.parse(part), shared.topics(topics)
     source: Source
     if vectors is not None and query_vectors is not None:
-        from greylag.cli.ranking_inputs import open_both, warn_of_queries  # with stages, which words need not
+        from greylag.cli.vector_inputs import open_both, warn_of_queries  # with stages, which words need not
 
         embeddings = open_both(vectors, query_vectors)
         vectors_of_topics: Any = embeddings.queries

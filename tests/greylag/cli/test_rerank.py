@@ -1,4 +1,4 @@
-"""Tests `rerank`, `ranking_inputs`, `model_inputs`."""
+"""Tests `rerank`, `ranking_inputs`, `vector_inputs`, `model_inputs`."""
 
 import json
 from dataclasses import replace
