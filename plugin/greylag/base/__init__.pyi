@@ -44,6 +44,7 @@ from .core.citations import cite as cite
 from .core.guidance import guided as guided
 from .core.guidance import refuse_attribute as refuse_attribute
 from .core.hints import shown as shown
+from .core.labels import Frame as Frame
 from .core.labels import Series as Series
 from .core.labels import as_identifier as as_identifier
 from .core.labels import by_label as by_label
@@ -100,6 +101,7 @@ from .core.ties import FLOAT32_LIMIT as FLOAT32_LIMIT
 from .core.ties import Ties as Ties
 from .core.ties import check_float32 as check_float32
 from .core.ties import trec_order as trec_order
+from .doors.features import as_feature_table as as_feature_table
 from .doors.groups import as_groups as as_groups
 from .doors.groups import group_name as group_name
 from .doors.judgements import NO_SUBTOPIC as NO_SUBTOPIC

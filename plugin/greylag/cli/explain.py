@@ -40,8 +40,8 @@ def explain(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A model from `greylag train`, trees that LightGBM saved, or general, the model of `greylag rerank` "
-            "without judgements."
+            help="A model from `greylag train`, trees that LightGBM or XGBoost saved, or general, the model of "
+            "`greylag rerank` without judgements."
         ),
     ],
     index: Annotated[list[Path] | None, INDEX] = None,
@@ -79,8 +79,8 @@ def explain(
     A contribution is weight times value. Each feature is followed by its cliques, largest contribution first. A
     clique's weight is that of its feature, times the number of times that the query has the clique or, for a feedback
     term, times the term's probability. tf, cf and df are the frequency in the document, the collection frequency and
-    the document frequency. Of trees, contributions are the Shapley values that LightGBM computes, beside the mean
-    score in training.
+    the document frequency. Of trees, contributions are Shapley values, as those of LightGBM and XGBoost, beside
+    the mean score in training.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from greylag.base import SEEN, ModelError, marked
 from greylag.evaluation import run_tag
 from greylag.features import is_model_file
-from greylag.learning import LIGHTGBM, read_content
+from greylag.learning import LIGHTGBM, XGBOOST, read_content
 
 if TYPE_CHECKING:
     from greylag.diversity import DiversityModel
@@ -30,13 +30,13 @@ def load_model(path: Path) -> Model:
             f"{path} is not a file: a model is a file, which `greylag train --model {kind} --out FILE` writes"
         )
     content = read_content(path)  # once: it may be a pipe
-    if content.get("kind") in (RankingModel.kind, LIGHTGBM):
+    if content.get("kind") in (RankingModel.kind, LIGHTGBM, XGBOOST):
         return RankingModel.of_content(path, content)
     from greylag.diversity import DiversityModel  # imports SciPy, which the other kind does not need
 
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)
-    raise ModelError(f"{path}: neither a model that `greylag train` wrote nor one of LightGBM")
+    raise ModelError(f"{path}: neither a model that `greylag train` wrote nor one of LightGBM or XGBoost")
 
 
 def model_kind(spelling: str) -> str | None:

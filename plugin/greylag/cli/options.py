@@ -125,6 +125,14 @@ SEARCHED_INDEX = typer.Option("--index", help=_INDEX)  # searching needs no posi
 INDEX = typer.Option("--index", callback=_index_folders, help=_INDEX)
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
 TRANSFER = typer.Option("--transfer", help="Allow a model that was trained on another collection.")
+
+
+def completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Make the completion of an option whose values begin with one of these names."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+QUERY_VECTORS = "Embeddings of the topics by the encoder of --vectors, in such a file"
 VECTORS = typer.Option(
     "--vectors",
     help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
@@ -161,8 +169,13 @@ PartText = Annotated[
         help="Only a part of the topics, such as 3/16. cat joins the outputs of all parts to the whole.",
     ),
 ]
-LETOR = "LETOR text (topics, documents, features and grades)"
+LETOR = "LETOR text (topics, documents, features and grades), libsvm text with FILE.group, or Parquet"
 """Of the option ``--letor``, in several commands."""
+MISSING_AS_ZERO = typer.Option(
+    "--missing-as-zero",
+    help="Take a feature that a document lacks as 0, and not as missing, for XGBoost's trees that were trained on "
+    "arrays with 0 there.",
+)
 
 
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,10 @@ import numpy as np
 
 from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage
 from greylag.cli.options import Shared
+from greylag.cli.vector_inputs import warn_of_queries
 from greylag.evaluation import JoinedRuns, Part, RunFile
-from greylag.features import StageStep, find_stage, registered_stages, required_parameters
-from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex, open_vectors, read_vectors
+from greylag.features import StageStep, find_stage, required_parameters
+from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
@@ -51,14 +51,22 @@ def stages_of(
     return [(model.stage_name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 
-def over_columns(model: Any, path: Path) -> tuple[RankingModel, Run]:
+def over_columns(model: Any, path: Path, *, missing_as_zero: bool = False) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning import listed_run, read_letor, warn_of_order
 
-    data = read_letor(path)
-    warn_of_order(path, data)
     if model is None or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
+    data = read_letor(path, absent=model.absent)
+    warn_of_order(path, data)
+    if missing_as_zero:
+        model = model.missing_as_zero()
+    elif model.absent and (missing := int(np.isnan(data.features).sum())):
+        _log.warning(
+            f"{path}: {missing:,} of {data.features.size:,} values are left out, and count as missing, as XGBoost "
+            "reads such files; if its trees were trained on arrays with 0 there, write the zeros, or rerank with "
+            "--missing-as-zero"
+        )
     try:
         return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")
     except ModelError as error:
@@ -77,21 +85,6 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def open_embeddings(path: Path | None, steps: Sequence[StageStep], queries: Path | None = None) -> ArrayVectors | None:
-    """Open the vectors of a file with those of queries; without these, at least one of the stages takes them."""
-    if path is None:
-        return None
-    if queries is not None:
-        documents, (qids, rows) = open_vectors(path), read_vectors(queries)
-        if (size := documents.array.shape[1]) != rows.shape[1]:
-            raise FormatError(queries, None, f"vectors of {rows.shape[1]} coordinates, but of {size} in {path}")
-        return replace(documents, queries=dict(zip(qids, rows, strict=True)))
-    if not any("vectors" in step.stage.readers for step in steps):
-        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
-        raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
-    return open_vectors(path)
-
-
 def first_rankings(
     shared: Shared,
     runs: Sequence[tuple[str | None, Path]],
@@ -102,6 +95,7 @@ def first_rankings(
     fused: Sequence[str],
     union: bool | None,
     queries: Container[str] | None = None,
+    hits: int = 1000,
 ) -> FirstStage:
     """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None."""
     opened = [shared.open_run(path, topics) for _, path in runs]
@@ -113,25 +107,20 @@ def first_rankings(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
     if runs:
-        check_queries(opened[0], queries)
+        warn_of_queries(opened[0], queries)
         return opened[0], before
     if topics is None or union is None:
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
     from greylag.cli.search import search_first
 
     texts = shared.topics(topics)
-    check_queries(texts, queries)
-    searched = search_first(LuceneIndex(index), dict(part.among(texts.items(), texts)), shared.jobs, union=union)
+    warn_of_queries(texts, queries)
+    asked = dict(part.among(texts.items(), texts))
+    searched = search_first(LuceneIndex(index), asked, shared.jobs, union=union, k=hits)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
     return Run(rankings, searched.tag), [searched.tag]
-
-
-def check_queries(qids: Iterable[str], known: Container[str] | None) -> None:
-    """Check that each query is among those that have a vector, if it needs one."""
-    if known is not None and (lacking := [qid for qid in qids if qid not in known]):
-        raise ParameterError(f"--query-vectors has no vector of {len(lacking)} topics, such as {lacking[0]}: add them")
 
 
 def fused_runs(

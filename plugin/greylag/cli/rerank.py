@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from greylag.base import Names, ParameterError, Pipeline, Run, marked, open_atomically, parallel_map, visible
+from greylag.base import Names, ParameterError, Pipeline, Ranking, Run, marked, open_atomically, parallel_map, visible
 from greylag.cli.model_inputs import load_model, model_kind, seen_topics
 from greylag.cli.options import (
     INDEX,
     LETOR,
+    MISSING_AS_ZERO,
     NAMED_FILES,
+    QUERY_VECTORS,
     TOPICS,
     TRANSFER,
     VECTORS,
@@ -23,8 +25,11 @@ from greylag.cli.options import (
     Shared,
     Tag,
     check_rules,
+    completed,
+    given_options,
 )
-from greylag.cli.ranking_inputs import first_rankings, open_embeddings, over_columns, read_files, stages_of
+from greylag.cli.ranking_inputs import first_rankings, over_columns, read_files, stages_of
+from greylag.cli.vector_inputs import open_both, open_embeddings
 from greylag.evaluation import Part, named_file, write_rankings
 from greylag.features import STAGE_FILES, StageStep, registered_stages
 from greylag.index import ArrayVectors, PositionalIndex
@@ -37,8 +42,10 @@ RULES = [
         "--model",
         excluded="--index --topics --run --file --transfer --vectors --part",
     ),
+    Rule("--missing-as-zero", "such a file lacks features", "--letor"),
     *(Rule("--query-vectors", OF_HYBRID, needed) for needed in ("--vectors", "--index", "--topics")),
     Rule("--query-vectors", OF_HYBRID, excluded="--model --letor"),
+    Rule("--hits", "a model ranks as many as in its training", excluded="--model --letor"),
 ]
 
 
@@ -84,6 +91,7 @@ def rerank(
         typer.Option(
             "--stage",
             callback=_refuse_models,
+            autocompletion=completed(registered_stages),
             metavar="NAME(OPTION=VALUE,...)",
             help=f"Stage to rerank by: {', '.join(registered_stages())}. Several are applied in order, after --model.",
         ),
@@ -94,10 +102,13 @@ def rerank(
         Path | None,
         typer.Option(
             "--query-vectors",
-            help="Embeddings of the topics by the encoder of --vectors, in such a file, for hybrid search: the 1000 "
-            "nearest documents are candidates, too, and all are ranked by the general model and the encoder.",
+            help=f"{QUERY_VECTORS}, for hybrid search: the 1000 nearest documents are candidates, too, and all are "
+            "ranked by the general model and the encoder.",
         ),
     ] = None,
+    hits: Annotated[
+        int, typer.Option("--hits", help="Number of candidates from BM25, and from --query-vectors, for each topic.")
+    ] = 1000,
     letor: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +116,7 @@ def rerank(
             help=f"{LETOR} to rank, by a --model trained on such a file. --out FILE.scores has one score per line.",
         ),
     ] = None,
+    missing_as_zero: Annotated[bool, MISSING_AS_ZERO] = False,
     part: PartText = None,
     tag: Tag = None,
 ) -> None:
@@ -118,7 +130,7 @@ def rerank(
     need no index; neither do xquad and pm2 with scores of aspects.
 
     A model that was trained without an index needs none. One that was trained on a LETOR file ranks such files
-    (--letor).
+    (--letor), as do the trees that LightGBM or XGBoost saved.
 
     A model that was trained without --run needs none, unless it is mrf or a baseline: the union of BM25 and BM25+RM3 is
     searched, as in training.
@@ -129,19 +141,19 @@ def rerank(
     learned: Any = None if model is None else load_model(model)
     listed = None
     if letor is not None:
-        learned, listed = over_columns(learned, letor)
+        learned, listed = over_columns(learned, letor, missing_as_zero=missing_as_zero)
     steps = [StageStep.parse(text) for text in stages or ([] if model or query_vectors else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     fused = () if learned is None else learned.runs
-    embeddings = open_embeddings(vectors, steps, query_vectors)
+    embeddings = open_both(vectors, query_vectors) if vectors and query_vectors else open_embeddings(vectors, steps)
+    if run and query_vectors is None and "--hits" in given_options(context):
+        raise ParameterError("--hits is the number of candidates of a search, and --run has its own: leave out one")
     ranked = stages_of(None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer)
     calls: list[Any] = [stage for _, stage in ranked]
     queries: Any = None if embeddings is None else embeddings.queries
     hybrid = [] if queries is None else ["hybrid"]
     if hybrid:
-        from greylag.recipes import HybridSearch
-
-        calls.insert(0, HybridSearch(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings)).extend)
+        calls.insert(0, hybrid_stage(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings), queries, hits))
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
@@ -150,7 +162,7 @@ def rerank(
         union = (learned.searched or None) if learned else False if general else None
         runs = [*map(named_file, run or ())]
         rankings, before = first_rankings(
-            shared, runs, index or (), topics, asked, fused=fused, union=union, queries=queries
+            shared, runs, index or (), topics, asked, fused=fused, union=union, queries=queries, hits=hits
         )
     elif out.suffix == ".scores":
         write_scores(ranked, listed, out, shared)
@@ -172,6 +184,16 @@ def rerank(
         calls.insert(0, FusionRanker(learned))
     pipeline: Pipeline[Any] = Pipeline(tuple(calls))
     write_rankings(pipeline, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
+
+
+def hybrid_stage(
+    index: PositionalIndex, vectors: ArrayVectors, queries: Container[str], k: int
+) -> Callable[[Ranking], Ranking]:
+    """Make the stage of hybrid search; the general model alone ranks queries without a vector."""
+    from greylag.recipes import GeneralRanker, HybridSearch
+
+    search, general = HybridSearch(index, vectors, k=k), GeneralRanker(index)
+    return lambda ranking: (search.extend if ranking.qid in queries else general)(ranking)
 
 
 def write_scores(stages: Sequence[tuple[str, Any]], run: Run, out: Path, shared: Shared) -> None:

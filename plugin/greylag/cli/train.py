@@ -22,6 +22,7 @@ from greylag.cli.options import (
     Rule,
     Shared,
     check_rules,
+    completed,
     given_options,
     help_of,
     parse_measures,
@@ -44,6 +45,7 @@ MODEL = typer.Option(
     "--model",
     is_eager=True,
     callback=help_of(MODEL_KINDS),
+    autocompletion=completed(lambda: MODEL_KINDS),
     metavar=SPELLING,
     help=f'Model to learn, such as mrf or mrf(max_features=3,mu=500): {", ".join(MODEL_KINDS)}. "help" describes them, '
     '"mrf(help)" the options of mrf.',

@@ -41,6 +41,7 @@ from .learned.translation import learn_translation as learn_translation
 from .learned.trees import LEAF as LEAF
 from .learned.trees import TreesLayout as TreesLayout
 from .learned.trees import lightgbm as lightgbm
+from .learned.xgboost_trees import read_xgboost as read_xgboost
 from .named_files import FEATURE_FILES as FEATURE_FILES
 from .named_files import STAGE_FILES as STAGE_FILES
 from .named_files import followed as followed

@@ -40,6 +40,7 @@ from .letor import check_qids as check_qids
 from .letor import read_scores as read_scores
 from .letor import warn_of_order as warn_of_order
 from .model_files import LIGHTGBM as LIGHTGBM
+from .model_files import XGBOOST as XGBOOST
 from .model_files import Provenance as Provenance
 from .model_files import SavedModel as SavedModel
 from .model_files import check_collection as check_collection

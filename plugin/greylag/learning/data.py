@@ -34,7 +34,7 @@ class RankingData:
     qids: tuple[str, ...]
     offsets: IntArray  # (q + 1,): query i has rows offsets[i]:offsets[i + 1]; the earlier row wins ties
     docids: tuple[str, ...]
-    features: FloatArray  # (n, f): finite, and at most 1e100 in magnitude
+    features: FloatArray  # (n, f): at most 1e100 in magnitude; NaN is a missing value, which trees alone know
     grades: IntArray  # (n,): 0 or less if the document is not relevant or not judged
     relevant_grades: tuple[IntArray, ...]  # of each query, all that are positive, of documents retrieved or not
     origin: Origin | None = None  # the feature parameters and the collection; None for what needs no index
@@ -44,8 +44,9 @@ class RankingData:
             raise ParameterError(
                 f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
             )
-        if not (self.features.min(initial=0.0) >= -MAX_VALUE and self.features.max(initial=0.0) <= MAX_VALUE):
-            row, column = np.argwhere(~(np.abs(self.features) <= MAX_VALUE))[0]
+        least, most = (find.reduce(self.features, axis=None, initial=0.0) for find in (np.fmin, np.fmax))  # without NaN
+        if not (least >= -MAX_VALUE and most <= MAX_VALUE):
+            row, column = np.argwhere(np.abs(self.features) > MAX_VALUE)[0]
             raise ParameterError(
                 f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
                 f"features must be finite, and at most {MAX_VALUE:g} in magnitude"
@@ -120,8 +121,15 @@ class RankingData:
 
     @cached_property
     def columns(self) -> FloatArray:
-        """The features by column, contiguous: shape (f, n)."""
-        return np.ascontiguousarray(self.features.T)
+        """The features by column, contiguous: shape (f, n); `ParameterError` if one is missing."""
+        columns = np.ascontiguousarray(self.features.T)
+        if np.isnan(columns).any():
+            column, row = np.argwhere(np.isnan(columns))[0]
+            raise ParameterError(
+                f"feature {self.specs[column]} of document {self.docids[row]} is missing (NaN), which trees that "
+                "LightGBM or XGBoost saved know, and learners here do not: fill it in"
+            )
+        return columns
 
     @cached_property
     def distinct(self) -> tuple[list[int], dict[int, str]]:

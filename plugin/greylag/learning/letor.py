@@ -15,6 +15,7 @@ from greylag.base import (
     Faults,
     FloatArray,
     FormatError,
+    Frame,
     ParameterError,
     QrelsLike,
     Ranking,
@@ -27,9 +28,10 @@ from greylag.base import (
     read_arrays,
     read_rows,
 )
-from greylag.evaluation import SORT_REMEDY, grades_by_query, read_feature_rows
+from greylag.evaluation import SORT_REMEDY, grades_by_query
 from greylag.features import Column
 from greylag.learning.data import Judgements, RankingData, positive_grades
+from greylag.learning.feature_files import feature_rows
 
 MANY_SORTED = 10  # topics whose documents are all sorted by grade, hardly by chance
 # Qids that are no numbers, and larger ones, are numbered after it; below 2^31, for all readers.
@@ -123,11 +125,15 @@ def _write_npz(
 
 
 @guided
-def read_letor(path: str | Path, qrels: QrelsLike | None = None) -> RankingData:
+def read_letor(path: str | Path | Frame, qrels: QrelsLike | None = None, *, absent: float | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
-    A missing feature is 0. Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One
-    without a name is named by its number. Names, ``1=NAME 2=NAME ...``, follow the first docid, or are a line of
+    Text without qids has the sizes of queries in a second file, FILE.group (XGBoost) or FILE.query (LightGBM), and its
+    queries are numbered from 1. A name that ends in .parquet is Parquet, which polars reads. A frame and Parquet have
+    the columns qid, label and, perhaps, docno; all others are features, null or NaN being missing values.
+
+    Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One without a name is named by
+    its number. Names, ``1=NAME 2=NAME ...``, follow the first docid, or are a line of
     comment before it. White space is that of ASCII. A model of the data has the features ``column:NAME``, and ranks
     such files alone.
 
@@ -136,12 +142,16 @@ def read_letor(path: str | Path, qrels: QrelsLike | None = None) -> RankingData:
     lines. A missing feature is the same as 0 here, too.
 
     The grades of the lines are always those of the file; `qrels` tell of relevant documents that were not retrieved.
+    A feature that a line of text leaves out is 0. With `absent`, it is this, and there may be NaN, a missing value, for
+    trees: `RankingModel.absent` is what the library that grew them takes it for, 0 (LightGBM) or NaN (XGBoost).
+
     `FormatError` if a line is malformed, or the lines of a query are not contiguous.
     """
-    rows, judged = read_feature_rows(path), None if qrels is None else as_qrels(qrels)
+    rows, judged = feature_rows(path, absent), None if qrels is None else as_qrels(qrels)
+    _, qids, offsets, _, _, listed = rows
     relevant_grades = []
-    for qid, (first, end) in zip(rows.qids, pairwise(rows.offsets.tolist()), strict=True):
-        grades = rows.grades[first:end].tolist() if judged is None else judged.get(qid, {}).values()
+    for qid, (first, end) in zip(qids, pairwise(offsets.tolist()), strict=True):
+        grades = listed[first:end].tolist() if judged is None else judged.get(qid, {}).values()
         relevant_grades.append(positive_grades(grades))
     return RankingData(*rows, tuple(relevant_grades))
 

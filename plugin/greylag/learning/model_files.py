@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Self
 
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
-from greylag.base import Faults, FormatError, ModelError, parse_json, read_text, write_text
+from greylag.base import Faults, FormatError, ModelError, is_file, parse_json, read_blocks, read_text, write_text
 from greylag.index import PositionalIndex
 
 LIGHTGBM = "model of LightGBM"
 """The kind of a file in LightGBM's own text."""
+XGBOOST = "model of XGBoost"
+"""The kind of a file in XGBoost's own JSON."""
+_UBJSON = b"{L"  # how XGBoost's begins; JSON has white space or a quote after the brace
 
 
 class Provenance(TypedDict, total=False):
@@ -80,11 +83,6 @@ class SavedModel(ABC):
         """Load from the content of the file, as `load` does."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
-        if "learner" in content:
-            raise ModelError(
-                f"{path}: a model of XGBoost's, which is not read: give its scores of a feature file to `greylag fuse "
-                "--scores-of`, or train such trees with `greylag train --model lambdamart`"
-            )
         if content.get("kind") != cls.kind:
             other = f", but {content['kind']!r:.40}" if "kind" in content else ""
             raise ModelError(f"{path}: not a {cls.kind}{other}; train one with `{cls.command}`")
@@ -113,16 +111,21 @@ class SavedModel(ABC):
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """Read a model file, empty if it is not an object; LightGBM's has its ``kind`` and its ``text``."""
+    """Read a model file, empty if it is not an object; LightGBM's has its ``text``, and XGBoost's gets a ``kind``."""
     try:
         with Faults(path, lenient=None) as faults:
             text = read_text(path, faults)
         content = {"kind": LIGHTGBM, "text": text.decode()} if text.startswith(b"tree\n") else parse_json(text)
     except FormatError as error:
-        raise ModelError(str(error)) from None
+        message = str(error)
+        if is_file(path) and next(read_blocks(path), b"").startswith(_UBJSON):
+            message = f"{path}: XGBoost's UBJSON, which is not read: save JSON, by booster.save_model('model.json')"
+        raise ModelError(message) from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a model file, JSON or LightGBM's text: {_line(str(error))}") from None
-    return content if isinstance(content, dict) else {}
+    if not isinstance(content, dict):
+        return {}
+    return {**content, "kind": XGBOOST} if "learner" in content and "kind" not in content else content
 
 
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:

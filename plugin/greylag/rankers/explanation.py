@@ -116,8 +116,8 @@ def explain(
 ) -> Explanation:
     """Break down the score of a ranked document into contributions that add up to it.
 
-    A feature's is weight times value; by trees, it is LightGBM's ``pred_contrib``. Of a feature file, the arguments are
-    ``model.with_columns(data)``, None and ``listed_run(data, "")[qid]``; `transfer` is as in `ModelRanker`.
+    A feature's is weight times value; by trees, it is `Trees.contributions`, Shapley values. Of a feature file, the
+    arguments are ``model.with_columns(data)``, None and ``listed_run(data, "")[qid]``; `transfer` as in `ModelRanker`.
     """
     return explain_documents(model, index, ranking, [docid], transfer=transfer)[0]
 
@@ -173,7 +173,7 @@ def _tree_shares(
     trees: Trees, weight: float, index: PositionalIndex | None, ranking: Ranking, row: int
 ) -> list[FeatureShare]:
     """Find the contributions of the features that trees split by, and of the trees' mean in training."""
-    values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row : row + 1]
+    values = trees.bind_values(index)(ranking)[row : row + 1]
     *parts, mean = (weight * trees.contributions(values)[0]).tolist()
     used = np.unique(trees.split[trees.split >= 0]).tolist()
     shares = [FeatureShare(trees.features[f], None, float(values[0, f]), parts[f], ()) for f in used]

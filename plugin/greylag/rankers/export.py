@@ -65,12 +65,12 @@ class Engine:
 
 
 def engine_model(model: RankingModel, engine: str, field: str = "contents") -> str:
-    """Return a linear model as a search engine takes it, or trees as two of them or LightGBM do.
+    """Return a linear model as a search engine takes it, or trees as three of them or LightGBM do.
 
     Parameters
     ----------
     model : RankingModel
-    engine : "opensearch", "elasticsearch", "solr" or "vespa"; of trees, "opensearch", "elasticsearch" or "lightgbm"
+    engine : "opensearch", "elasticsearch", "solr" or "vespa"; of trees, the first three or "lightgbm"
     field : str, default "contents"
         The field of the documents' text.
 
@@ -78,7 +78,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     -------
     str
         For Vespa a rank profile, for LightGBM the text of a model of the feature file's columns; else JSON, a request
-        and its body in each entry. Trees are a model of the type ``model/xgboost+json``.
+        and its body in each entry. Trees are a model of the type ``model/xgboost+json``, or of Solr's
+        ``MultipleAdditiveTreesModel``.
 
     Raises
     ------
@@ -101,6 +102,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     trees = _trees_of(model, engine)
     if trees is not None:
         if engine == LIGHTGBM:
+            if trees.of_xgboost:
+                raise ParameterError("XGBoost grew the trees, and LightGBM's text has numbers of documents, not theirs")
             logged = all(str(feature).startswith(_LOGGED) for feature in trees.features)
             return trees.as_lightgbm(model.trained_columns if logged else None)
         trees = trees.without_unused()
@@ -114,7 +117,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             "OpenSearch 3.2 to 3.7 sends a document without a feature's value to the right at each split; other "
             "versions follow the trees' `missing`, or take 0 for it"
         )
-    return _elastic(model, terms, field, trees)
+    return _solr(model, terms, field, trees) if engine == "solr" else _elastic(model, terms, field, trees)
 
 
 def _trees_of(model: RankingModel, engine: str) -> Trees | None:
@@ -126,9 +129,15 @@ def _trees_of(model: RankingModel, engine: str) -> Trees | None:
         return None
     if len(model.features) > 1:
         raise ParameterError("the model adds other features to trees, which no engine does")
-    if engine not in (LIGHTGBM, "opensearch", "elasticsearch"):
-        raise ParameterError(f"trees are exported to opensearch, elasticsearch and lightgbm, not to {engine}")
-    return replace(trees[0], value=model.weights[0] * trees[0].value)
+    if engine == "vespa":
+        raise ParameterError(f"trees are exported to opensearch, elasticsearch, solr and lightgbm, not to {engine}")
+    (only,) = trees
+    if engine == "solr" and (only.missing_left() != only.missing_as_zero().missing_left())[only.split != LEAF].any():
+        raise ParameterError(
+            "Solr has 0 where a value is missing, and the trees send some of these another way than 0: give "
+            "--missing-as-zero (model.missing_as_zero()) if no document lacks a value, or if it was 0 in training"
+        )
+    return replace(only, value=model.weights[0] * only.value)
 
 
 def _terms(model: RankingModel, engine: str, *, is_linear: bool) -> tuple[Term, ...]:
@@ -137,7 +146,8 @@ def _terms(model: RankingModel, engine: str, *, is_linear: bool) -> tuple[Term, 
     refused: dict[str, list[str]] = {}
     for feature in model.features:
         by_score = "trees cannot split by the score of the query that is rescored: train without it"
-        if reason := _reason(feature, model, known) if is_linear or not isinstance(feature, Score) else by_score:
+        splits_by_score = not is_linear and isinstance(feature, Score) and engine != "solr"
+        if reason := by_score if splits_by_score else _reason(feature, model, known):
             refused.setdefault(reason, []).append(str(feature))
     if refused:
         listed = "; ".join(
@@ -252,29 +262,72 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Tr
     return json.dumps(requests, indent=2)
 
 
-def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
-    """Return the trees as XGBoost dumps them: a value below ``split_condition``, in float32, goes to ``yes``."""
-    factors = np.array([term.weight for term in terms])
-    inner, missing_left = trees.split != LEAF, trees.missing_left()
+def _nested(
+    trees: Trees, leaf: Callable[[int], dict[str, Any]], split: Callable[[int, Any, Any], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Write each tree as objects in objects: leaves, and splits with what is below."""
+
+    def written(node: int) -> dict[str, Any]:
+        if trees.split[node] == LEAF:
+            return leaf(node)
+        return split(node, written(int(trees.left[node])), written(int(trees.right[node])))
+
+    return [written(root) for root in trees.roots.tolist()]
+
+
+def _limits(trees: Trees, terms: Sequence[Term]) -> Any:
+    """Return the least number of float32 that an engine's value has to be to go to the right, for each node."""
+    factors, inner = np.array([term.weight for term in terms]), trees.split != LEAF
     limits = np.zeros(len(trees.split), dtype=np.float32)
     limits[inner] = _next_float32(trees.threshold[inner] / factors[trees.split[inner]])
+    return limits
 
-    def dumped(node: int, root: int, depth: int) -> dict[str, Any]:
-        if not inner[node]:
-            return {"nodeid": node - root, "leaf": float(trees.value[node])}
-        sides = [int(trees.left[node]), int(trees.right[node])]
+
+def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
+    """Return the trees as XGBoost dumps them: a value below ``split_condition``, in float32, goes to ``yes``."""
+    limits, missing_left = _limits(trees, terms), trees.missing_left()
+    root = np.repeat(trees.roots, np.diff([*trees.roots.tolist(), len(trees.split)]))
+    depth = np.zeros(len(trees.split), dtype=int)
+    for node in np.flatnonzero(trees.split != LEAF):
+        depth[[trees.left[node], trees.right[node]]] = depth[node] + 1
+
+    def split(node: int, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
         return {
-            "nodeid": node - root,
-            "depth": depth,
+            "nodeid": int(node - root[node]),
+            "depth": int(depth[node]),
             "split": terms[trees.split[node]].name,
             "split_condition": float(limits[node]),
-            "yes": sides[0] - root,
-            "no": sides[1] - root,
-            "missing": sides[0 if missing_left[node] else 1] - root,
-            "children": [dumped(side, root, depth + 1) for side in sides],
+            "yes": left["nodeid"],
+            "no": right["nodeid"],
+            "missing": (left if missing_left[node] else right)["nodeid"],
+            "children": [left, right],
         }
 
-    return [dumped(root, root, 0) for root in trees.roots.tolist()]
+    return _nested(trees, lambda node: {"nodeid": int(node - root[node]), "leaf": float(trees.value[node])}, split)
+
+
+def _solr_trees(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
+    """Return the trees as Solr has them: a value up to ``threshold`` + 1e-6, in float32, goes to the left."""
+    limits = _below_slack(_limits(trees, terms))
+
+    def split(node: int, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "feature": terms[trees.split[node]].name, "threshold": str(limits[node]), "left": left, "right": right,
+        }  # fmt: skip
+
+    roots = _nested(trees, lambda node: {"value": str(np.float32(trees.value[node]))}, split)
+    return [{"weight": "1", "root": root} for root in roots]
+
+
+def _below_slack(limits: Any) -> Any:
+    """Return the greatest float32 to which Solr can add its slack, in float32, and stay below each limit."""
+    slack = np.float32(1e-6)
+    found = limits - slack
+    while (high := found + slack >= limits).any():
+        found = np.where(high, np.nextafter(found, np.float32(-np.inf)), found)
+    while (low := np.nextafter(found, np.float32(np.inf)) + slack < limits).any():
+        found = np.where(low, np.nextafter(found, np.float32(np.inf)), found)
+    return found
 
 
 def _next_float32(thresholds: FloatArray) -> FloatArray:
@@ -288,7 +341,7 @@ def _next_float32(thresholds: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(above, largest))
 
 
-def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
+def _solr(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None = None) -> str:
     """Write requests to Solr and its module ltr."""
     parameters = model.parameters
     features: list[dict[str, Any]] = []
@@ -320,12 +373,15 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     store = NAME if len(features) == len(terms) else "STORE"
     if features:
         requests["PUT /solr/COLLECTION/schema/feature-store"] = [{"store": store, **feature} for feature in features]
+    form, content = "LinearModel", dict[str, Any](weights={term.name: term.weight for term in terms})
+    if trees is not None:
+        form, content = "MultipleAdditiveTreesModel", {"trees": _solr_trees(trees, terms)}
     requests["PUT /solr/COLLECTION/schema/model-store"] = {
         "store": store,
         "name": NAME,
-        "class": "org.apache.solr.ltr.model.LinearModel",
+        "class": f"org.apache.solr.ltr.model.{form}",
         "features": [{"name": term.name} for term in terms],
-        "params": {"weights": {term.name: term.weight for term in terms}},
+        "params": content,
     }
     requests["GET /solr/COLLECTION/query"] = {"rq": f"{{!ltr model={NAME} reRankDocs=100 efi.keywords='QUERY'}}"}
     return json.dumps(requests, indent=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,10 +26,11 @@ from greylag.features import (
     TreesLayout,
     learned_features,
     read_learned,
+    read_xgboost,
     supply,
 )
 from greylag.index import PositionalIndex, QueryForm
-from greylag.learning import LIGHTGBM, Provenance, RankingData, SavedModel, bound_columns
+from greylag.learning import LIGHTGBM, XGBOOST, Provenance, RankingData, SavedModel, bound_columns
 
 LEARNED_KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
 
@@ -244,11 +246,12 @@ class RankingModel(SavedModel):
 
     @classmethod
     def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> RankingModel:
-        """Load from the content of the file, as `load` does, also of one that LightGBM saved."""
-        if content.get("kind") != LIGHTGBM:
+        """Load from the content of the file, as `load` does, also of one that LightGBM or XGBoost saved."""
+        kind = content.get("kind")
+        if kind not in (LIGHTGBM, XGBOOST):
             return super().of_content(path, content)
         try:
-            trees = Trees.from_lightgbm(content["text"])
+            trees = Trees.from_lightgbm(content["text"]) if kind == LIGHTGBM else read_xgboost(content)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
         columns = [str(column).removeprefix("column:") for column in trees.features]
@@ -281,8 +284,24 @@ class RankingModel(SavedModel):
         parts = (part for base in self.features for part in (base.features if isinstance(base, Trees) else (base,)))
         return tuple(part for part in parts if isinstance(part, Column))
 
+    @property
+    def absent(self) -> float | None:
+        """What `read_letor` is to take a feature for that a line leaves out; None if the model knows no NaN."""
+        trees = [feature for feature in self.features if isinstance(feature, Trees)]
+        return None if not trees else math.nan if any(tree.of_xgboost for tree in trees) else 0.0
+
+    def missing_as_zero(self) -> RankingModel:
+        """Take values that are missing as 0 in all trees, wherever such values went in training."""
+        if self.absent is None:
+            raise ModelError("the model has no trees, which alone know missing values")
+        known = (feature.missing_as_zero() if isinstance(feature, Trees) else feature for feature in self.features)
+        return replace(self, features=tuple(known))
+
     def with_columns(self, data: RankingData) -> RankingModel:
-        """Read its features ``column:NAME`` from data with the columns that it was trained on, else `ModelError`."""
+        """Read its features ``column:NAME`` from data with the columns that it was trained on, else `ModelError`.
+
+        The data may have NaN for trees alone; what `read_letor` is asked for is `absent`.
+        """
         trained, provenance = self.trained_columns, self.provenance
         known = {str(column): column for column in bound_columns(data)}
 
@@ -291,12 +310,15 @@ class RankingModel(SavedModel):
                 return replace(feature, features=tuple(map(bound, feature.features)))
             return known.get(str(feature), feature)
 
-        # LightGBM's own names are of columns in order; its reader of LETOR text has a column 0 before the first.
-        if trained and trained == [f"Column_{number}" for number in range(len(trained))] and trained != [*data.names]:
+        # LightGBM's and XGBoost's own names are of columns in order; their readers of LETOR text have a column 0 before
+        # the first.
+        count = len(trained or ())
+        own = next((name for name in ("Column_", "f") if trained == [f"{name}{n}" for n in range(count)]), None)
+        if trained and own and trained != [*data.names]:
             shift = len(trained) - len(data.names)
             if shift not in (0, 1):
                 raise ModelError(f"the file has {len(data.names)} columns, but the model {len(trained)} without names")
-            known = {f"column:Column_{number}": column for number, column in enumerate(known.values(), shift)}
+            known = {f"column:{own}{number}": column for number, column in enumerate(known.values(), shift)}
             provenance = {**provenance, "columns": [*trained[:shift], *data.names]}
         # Columns without names are known by number alone, and in another file these may be other features.
         if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
@@ -308,6 +330,9 @@ class RankingModel(SavedModel):
             raise ModelError(
                 f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}"
             )
+        unable = [str(feature) for feature in self.features if isinstance(feature, Column)]
+        if odd := [name for name in unable if np.isnan(data.features[:, [*known].index(name)]).any()]:
+            raise ModelError(f"{odd[0]} has missing values (NaN), which trees alone know: write numbers")
         return replace(self, features=tuple(map(bound, self.features)), provenance=provenance)
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:

@@ -8,6 +8,7 @@ import pytest
 
 from greylag.features import parse_features
 from greylag.rankers import RankingModel
+from tests.greylag.features.learned.test_xgboost_trees import a_model
 
 
 @pytest.fixture
@@ -40,6 +41,24 @@ def test_columns_that_lightgbm_named_have_the_files_names(command, refused, tmp_
         code, out, err = command(*words, *more)
         assert (code, err, set(re.findall('"split": "(.*)"', out))) == (0, "", names)
     assert "wide.txt: the file has 4 columns, but the model 2" in refused(*words, "--letor", tmp_path / "wide.txt")
+
+
+def test_trees_of_xgboost_rank_explain_and_are_exported(command, refused, tmp_path, model):
+    """Of a value that a line leaves out, what is said and what is asked for."""
+    trees, file, scores = tmp_path / "m.json", tmp_path / "f.txt", tmp_path / "s.scores"
+    trees.write_text(json.dumps(a_model()))
+    file.write_text("1 qid:1 1:9 2:1\n0 qid:1 1:9 2:3\n0 qid:1 2:3\n0 qid:1 1:5\n")
+    words = ["rerank", "--letor", file, "--model", trees, "--out", scores]
+    for more, expected, said in (([], [1, 4.5, -0.5, 4.5], 1), (["--missing-as-zero"], [1, 4.5, -0.5, 1], 0)):
+        code, _, err = command(*words, *more)
+        assert (code, [*map(float, scores.read_text().split())]) == (0, expected)
+        assert err.count("2 of 8 values are left out, and count as missing") == err.count("\n") == said
+    assert "f1" in command("explain", trees)[1]
+    assert "--missing-as-zero" in refused("export", trees, "solr")
+    code, told, err = command("export", trees, "solr", "--missing-as-zero")
+    assert (code, err, '"threshold": "1.99999' in told) == (0, "", True)
+    assert "no trees" in refused("export", model, "solr", "--missing-as-zero")
+    assert "needs --letor" in refused(f"rerank --run RUN --model {trees} --missing-as-zero --out TMP/x")
 
 
 def test_refusals(refused, model):

@@ -86,6 +86,23 @@ def test_options_of_all_commands_before_and_after_the_command(command, monkeypat
     assert seen == [Shared(3, "tcp://x", "desc", True, Path("a.yml"))]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("search --model b", ["bm25", "bm25+rm3"]),
+        ("train --model mr", ["mrf", "mrf-lm", "mrf-bm25"]),
+        ("rerank --stage m", ["manifold", "max-passage", "mmr", "mrf", "msd"]),
+        ("rera", ["rerank"]),
+    ],
+)
+def test_names_complete(command, monkeypatch, words, expected):
+    monkeypatch.setenv("_GREYLAG_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"greylag {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    code, out, err = command()
+    assert (code, out.split(), err) == (0, expected, "")
+
+
 def test_version(command):
     assert command("--version") == (0, f"greylag {greylag.__version__}\n", "")
 

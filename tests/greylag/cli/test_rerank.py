@@ -1,4 +1,4 @@
-"""Tests `rerank`, `ranking_inputs`, `model_inputs`."""
+"""Tests `rerank`, `ranking_inputs`, `vector_inputs`, `model_inputs`."""
 
 import json
 from dataclasses import replace
@@ -285,8 +285,20 @@ def test_hybrid_search_by_files_of_vectors(command, refused, made, tmp_path):
         run = read_run(out)
         assert run.tag == tag
         assert {qid: ranking.docids for qid, ranking in run.items()} == {q: r.docids for q, r in expected.items()}
+    # A query without a vector is ranked by the general model alone; --hits are the candidates of either side.
+    few, general = dict(zip([*topics][1:], queries[1:], strict=True)), GeneralRanker(positions)
+    np.savez(tmp_path / "some.npz", ids=[*few], vectors=queries[1:])
+    small = HybridSearch(positions, ArrayVectors(docids, rows, few), k=7)
+    code, _, err = command(*words, tmp_path / "some.npz", "--hits", 7, "--out", out)
+    assert (code, f"no vector of 1 of {len(topics)} topics, such as {next(iter(topics))}: the gen" in err) == (0, True)
+    for ranking in LuceneIndex(index).bm25(7).run(topics).rankings:
+        expected = (small.extend if ranking.qid in few else general)(ranking)
+        assert read_run(out)[ranking.qid].docids == expected.docids
+    assert "leave out one" in refused(
+        "rerank", "--index", index, "--run", made / "bm25.run", "--hits", 7, "--out", stale
+    )
     for name, ids, vectors, parts in (
-        ("few", [*topics][1:], queries[1:], f"1 topics, such as {next(iter(topics))}"),
+        ("none", ["other"], queries[:1], f"no vector of any topic, such as {next(iter(topics))}"),
         ("narrow", [*topics], queries[:, :3], "narrow.npz: vectors of 3 coordinates, but of 4"),
     ):
         np.savez(tmp_path / f"{name}.npz", ids=ids, vectors=vectors)

@@ -1,9 +1,10 @@
 import re
 
+import numpy as np
 import pytest
 
-from greylag import LuceneIndex, read_run, read_topics
-from greylag.index import RM3Search
+from greylag import LuceneIndex, PositionalIndex, read_run, read_topics
+from greylag.index import ArrayVectors, RM3Search, VectorSearch
 from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt
 
 
@@ -88,3 +89,27 @@ def test_shards_and_an_index_of_anserinis_give_the_files_of_one_index(command, m
     for path in (tmp_path / "by-one").iterdir():
         for name in ("by-two", "by-theirs"):
             assert (tmp_path / name / path.name).read_bytes() == path.read_bytes(), (name, path.name)
+
+
+def test_vectors_are_searched_without_an_index_or_within_one(command, refused, made, tmp_path):
+    """As in Python; a topic without a vector finds nothing, and is said."""
+    rng, topics, out = np.random.default_rng(5), read_topics(made / "topics.tsv"), tmp_path / "out.run"
+    unknown, *others = topics
+    index = PositionalIndex.from_lucene(made / "index")
+    docids = [*index.docids_of(np.arange(9)), "elsewhere"]
+    rows, queries = rng.standard_normal((10, 4)), dict(zip(topics, rng.standard_normal((len(topics), 4)), strict=True))
+    np.savez(tmp_path / "d.npz", ids=docids, vectors=rows)
+    np.savez(tmp_path / "q.npz", ids=others, vectors=[*queries.values()][1:])
+    words = ["search", "--topics", made / "topics.tsv", "--vectors", tmp_path / "d.npz"]
+    words += ["--query-vectors", tmp_path / "q.npz", "--hits", 4, "--out", out]
+    for more, known in (([], None), (["--index", made / "index"], index)):
+        code, _, err = command(*words, *more)
+        assert (code, f"no vector of 1 of {len(topics)} topics, such as {unknown}: they find" in err) == (0, True)
+        run, search = read_run(out), VectorSearch(ArrayVectors(docids, rows, queries), known, k=4)
+        expected = search.run({qid: text for qid, text in topics.items() if qid != unknown})
+        assert (run.tag, [*run]) == ("vectors", [*expected])
+        assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
+    assert ("elsewhere" in str(expected.to_dict())) == (known is None)
+    assert "needs --query-vectors" in refused("search --topics TOPICS --vectors a.npz --out TMP/x")
+    assert "excludes --model" in refused("search --topics TOPICS --vectors a --query-vectors b --model ql --out TMP/x")
+    assert "give an --index to search, or --vectors" in refused("search --topics TOPICS --out TMP/x")

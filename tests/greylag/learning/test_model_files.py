@@ -62,7 +62,7 @@ def text_of(**change):
         ("[" * 100_000, "JSON"),
         ("1" * 5000, "JSON limit"),
         ("{", "JSON property"),
-        ('{"learner": {}, "version": [2, 0, 0]}', "XGBoost's --scores-of lambdamart"),
+        ('{"learner": {}, "version": [2, 0, 0]}', "XGBoost's damaged"),
         ("[]", "not linear"),
         ("7", "not linear"),
         ("", "empty"),

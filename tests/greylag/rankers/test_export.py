@@ -231,6 +231,25 @@ def test_numbered_columns_are_names_in_json():
     assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}
 
 
+class SolrTrees:
+    """Trees as Solr scores them: MultipleAdditiveTreesModel (1a87471), in float32, 0 for a feature without a value."""
+
+    def __init__(self, model):
+        assert model["class"].endswith(".MultipleAdditiveTreesModel")
+        self.trees, self.names = model["params"]["trees"], [feature["name"] for feature in model["features"]]
+
+    def score(self, values):
+        total = np.float32(0)
+        for tree in self.trees:
+            node = tree["root"]
+            while "feature" in node:
+                assert node["feature"] in self.names
+                limit = np.float32(node["threshold"]) + np.float32(1e-6)
+                node = node["left" if np.float32(values.get(node["feature"], 0.0)) <= limit else "right"]
+            total += np.float32(tree["weight"]) * np.float32(node["value"])
+        return float(total)
+
+
 class Plugin:
     """Trees as the plugins for Learning to Rank parse and score them: XGBoostJsonParser, NaiveAdditiveDecisionTree.
 
@@ -308,6 +327,13 @@ def test_trees_score_in_the_plugins_as_in_greylag(caplog):
         expected = 2 * booster.predict(rows)
         scores = [plugin.score(dict(zip(names, row, strict=True))) for row in rows.tolist()]
         np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=2e-5)
+        solr = SolrTrees(json.loads(engine_model(model.missing_as_zero(), "solr"))[STORED])
+        np.testing.assert_allclose(
+            [solr.score(dict(zip(names, row, strict=True))) for row in values.tolist()],
+            2 * booster.predict(values), rtol=1e-4, atol=2e-5,
+        )  # fmt: skip
+        if trained == "gaps":
+            refuses(lambda model=model: engine_model(model, "solr"), ParameterError, "--missing-as-zero")
         present = rng.random(values.shape) < 0.6
         lacking = [
             {name: v for name, v, has in zip(names, row, kept, strict=True) if has}
@@ -322,16 +348,43 @@ def test_trees_score_in_the_plugins_as_in_greylag(caplog):
         assert not np.allclose(right, expected, rtol=1e-4, atol=2e-5), "what the warning is for"
 
 
-def stump(spelling, threshold, weight=1.0):
+STORED = "PUT /solr/COLLECTION/schema/model-store"
+
+
+def stump(spelling, threshold, weight=1.0, decision=2):
     """A tree of one split by a feature, as a model."""
-    integers = [np.array(values) for values in ([0], [0, LEAF, LEAF], [1, 0, 0], [2, 0, 0], [9, 4, 5], [2, 0, 0])]
+    integers = [
+        np.array(values) for values in ([0], [0, LEAF, LEAF], [1, 0, 0], [2, 0, 0], [9, 4, 5], [decision, 0, 0])
+    ]
     roots, split, left, right, counts, decision = integers
     numbers = np.array([threshold, 0, 0]), np.array([0.0, -0.5, 0.75])
     arrays = split, numbers[0], left, right, numbers[1], np.array([1.0]), counts, decision
     return RankingModel((Trees(parse_features(spelling), FeatureParameters(), roots, *arrays),), (weight,))
 
 
+@pytest.mark.parametrize("threshold", [3.8, -0.3, -1.0, 1e-7, -1e-6, 0.0, 2.5e-9, 1e30, -7.25e-4, 123456.789])
+def test_solrs_slack_is_taken_off_the_threshold(threshold):
+    """No float32 above the threshold goes to the left, and of those up to it at most the last two to the right."""
+    solr = SolrTrees(json.loads(engine_model(stump("column:a", threshold), "solr"))[STORED])
+    values, near = [], np.float32(threshold)
+    for side in (9e37, -9e37):
+        values.append(near)
+        for _ in range(4):
+            values.append(np.nextafter(values[-1], np.float32(side)))
+    slack = max(2 * np.spacing(abs(near)), 2e-13)
+    for value in map(float, values):
+        left = solr.score({"a": value}) == -0.5
+        if float(str(np.float32(value))) > threshold:
+            assert not left
+        elif value < threshold - slack:
+            assert left
+    assert solr.score({"a": threshold - 1e-5 * (1 + abs(threshold))}) == -0.5
+    assert solr.score({"a": threshold + 1e-5 * (1 + abs(threshold))}) == 0.75
+
+
 def test_trees_over_features_that_engines_compute():
+    (tree,) = json.loads(engine_model(stump("score", 1.5), "solr"))[STORED]["params"]["trees"]
+    assert (tree["root"]["feature"], tree["root"]["right"]) == ("score", {"value": "0.75"})
     requests = json.loads(engine_model(stump("FI/term/BM25", 3.8), "opensearch"))
     (tree,) = requests[CREATE]["model"]["model"]["definition"]
     assert tree["split"] == "bm25"
@@ -349,7 +402,7 @@ def test_trees_over_features_that_engines_compute():
     [
         (stump("score", 1.0), "opensearch", "score: cannot split"),
         (stump("FI/term/BM25@z", 1.0), "elasticsearch", "normalised"),
-        (stump("column:1", 1.0), "solr", "trees solr"),
+        (stump("column:1", 1.0, decision=8), "solr", "0 missing --missing-as-zero"),
         (stump("column:1", 1.0), "vespa", "trees vespa"),
         (MODEL, "lightgbm", "linear"),
         (RankingModel((*stump("column:1", 1.0).features, *FEATURES), (1.0,) * 4), "lightgbm", "other features"),

@@ -1,4 +1,7 @@
-"""Regression trees over features, as a feature: what LightGBM learns, read from its text and written as such."""
+"""Regression trees over features, as a feature: what LightGBM learns, read from its text and written as such.
+
+`greylag.features.learned.xgboost_trees` reads those of XGBoost.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import TypedDict
 
 from greylag.base import BoolArray, DependencyError, FloatArray, IntArray, ModelError, compiled
-from greylag.features.column import as_feature
+from greylag.features.column import Column, as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Values
 from greylag.features.learned.base import LearnedFeature
@@ -22,9 +26,12 @@ from greylag.index import PositionalIndex
 
 LEAF = -1
 ZERO = 1e-35  # LightGBM's kZeroThreshold
-_INTEGERS, _NUMBERS = ("roots", "split", "left", "right", "counts", "decision"), ("threshold", "value", "gains")
-# The bits of LightGBM's decision type; without the last two, NaN counts as 0, which greylag has for what is missing.
-_CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
+_INTEGERS = "roots", "split", "left", "right", "counts", "decision"
+_NUMBERS = "threshold", "value", "gains"
+# The bits of LightGBM's decision type; without `_ZERO_IS_MISSING` and `NAN_IS_MISSING`, NaN counts as 0.
+_CATEGORICAL, DEFAULT_LEFT, _ZERO_IS_MISSING, NAN_IS_MISSING = 1, 2, 4, 8
+OF_XGBOOST = 16  # a bit of its own: tiny values are not 0, and what a line of text leaves out is NaN
+LEAVES_AT_ONCE = 512  # whose Shapley values are computed together
 _jit = compiled()
 
 
@@ -40,7 +47,7 @@ class TreesLayout(TypedDict):
     right: list[int]
     value: list[float]
     gains: list[float]
-    counts: list[int]
+    counts: list[float]
     decision: list[int]
 
 
@@ -48,7 +55,8 @@ class TreesLayout(TypedDict):
 class Trees(LearnedFeature):
     """The sum of regression trees. The nodes of all trees are numbered, each after the one above it.
 
-    A document's score is the sum over the trees of the value of its leaf, as LightGBM's raw prediction.
+    A document's score is the sum over the trees of the value of its leaf, as LightGBM's raw prediction or XGBoost's
+    margin. NaN is a missing value.
     """
 
     kind: ClassVar[str] = "trees"
@@ -62,13 +70,14 @@ class Trees(LearnedFeature):
     right: IntArray
     value: FloatArray  # (nodes,): of leaves
     gains: FloatArray  # (features,): what the splits by each gained in training
-    counts: IntArray  # (nodes,): the documents of training
+    counts: IntArray | FloatArray  # (nodes,): training documents, of XGBoost their Hessians
     decision: IntArray  # (nodes,): LightGBM's decision type, which says where a value that is missing goes
 
     def __post_init__(self) -> None:
         nodes, inner = np.arange(len(self.split)), self.split != LEAF
         arrays = self.threshold, self.left, self.right, self.value, self.counts, self.decision
-        finite = all(np.isfinite(numbers).all() for numbers in (self.threshold, self.value, self.gains))
+        numbers = self.threshold, self.value, self.gains, self.counts
+        finite = all(np.isfinite(values).all() for values in numbers) and bool((self.counts >= 0).all())
         below = np.stack([self.left, self.right])[:, inner] if len(self.left) == len(self.right) == len(nodes) else None
         fits = (
             all(len(array) == len(nodes) for array in arrays) and len(self.gains) == len(self.features) and finite
@@ -129,8 +138,17 @@ class Trees(LearnedFeature):
 
     def missing_left(self) -> BoolArray:
         """Return the nodes, shape (nodes,), where a document without a value goes to the left: as 0, or as trained."""
-        learned, by_default = self.decision & _NAN_IS_MISSING > 0, self.decision & _DEFAULT_LEFT > 0
+        learned, by_default = self.decision & NAN_IS_MISSING > 0, self.decision & DEFAULT_LEFT > 0
         return np.where(learned, by_default, self.threshold >= 0)
+
+    def missing_as_zero(self) -> Trees:
+        """Take what is missing as 0, wherever such values went in training."""
+        return replace(self, decision=self.decision & ~NAN_IS_MISSING)
+
+    @property
+    def of_xgboost(self) -> bool:
+        """Whether XGBoost grew them."""
+        return bool((self.decision & OF_XGBOOST).any())
 
     def as_lightgbm(self, columns: Sequence[str] | None = None) -> str:
         """Write the trees in LightGBM's text, as a model of these columns, or of the features alone."""
@@ -163,20 +181,64 @@ class Trees(LearnedFeature):
         return "\n".join([*lines, "end of trees", ""])
 
     def contributions(self, values: FloatArray) -> FloatArray:
-        """Compute the features' contributions and, last, the mean in training, shape (n, f + 1), by LightGBM.
+        """Compute the features' contributions and, last, the mean in training, shape (n, f + 1).
 
-        These are Shapley values (Lundberg et al. 2020), ``pred_contrib``, and add up to the score.
+        These are the Shapley values of features that are absent as in training: a split by one sends a document both
+        ways, by the shares of training documents (Lundberg et al. 2020, algorithm 1), as ``pred_contrib`` of LightGBM
+        and ``pred_contribs`` of XGBoost. They add up to the score.
         """
-        booster = lightgbm().Booster(model_str=self.as_lightgbm())
-        return np.asarray(booster.predict(values, pred_contrib=True, num_threads=1))
+        if not self.counts.any():
+            raise ModelError("the trees were saved by an earlier version, without numbers of documents: train again")
+        out, went_left = np.zeros((len(values), len(self.features) + 1)), np.zeros((len(values), len(self.split)), bool)
+        inner = self.split != LEAF
+        read = self._read(values)[:, self.split[inner]]
+        went_left[:, inner] = np.where(np.isnan(read), self.missing_left()[inner], read <= self.threshold[inner])
+        for number, by_feature in enumerate(out):
+            for leaves in self._leaves:
+                _add_contributions(leaves, went_left[number], by_feature)
+        return out
+
+    @cached_property
+    def _leaves(self) -> list[_Leaves]:
+        """The paths to all leaves, some leaves at once."""
+        nodes, leaves = np.arange(len(self.split)), np.flatnonzero(self.split == LEAF)
+        above, is_left = np.full(len(nodes), LEAF), np.zeros(len(nodes), dtype=np.bool_)
+        inner = nodes[self.split != LEAF]
+        above[self.left[inner]] = above[self.right[inner]] = inner
+        is_left[self.left[inner]] = True
+        both = np.zeros(len(nodes))
+        both[inner] = self.counts[self.left[inner]] + self.counts[self.right[inner]]
+        reached = np.divide(
+            self.counts, both[above], out=np.full(len(nodes), 0.5), where=(above >= 0) & (both[above] > 0)
+        )
+        paths = []
+        for first in range(0, len(leaves), LEAVES_AT_ONCE):
+            at = leaves[first : first + LEAVES_AT_ONCE]
+            value, rows, below = self.value[at], list[IntArray](), list[IntArray]()
+            row = np.arange(len(at))
+            while (on := above[at] >= 0).any():
+                at, row = at[on], row[on]
+                rows.append(row)
+                below.append(at)
+                at = above[at]
+            steps = np.concatenate([np.empty(0, dtype=int), *below])
+            row = np.concatenate([np.empty(0, dtype=int), *rows])
+            paths.append(_Leaves.of(value, row, self.split[above[steps]], above[steps], is_left[steps], reached[steps]))
+        return paths
 
     def scores(self, values: FloatArray) -> FloatArray:
-        """Compute the scores, shape (n,), for features of shape (n, f)."""
-        out, largest = np.zeros(len(values)), np.finfo(np.float64).max
-        # As LightGBM reads values: infinite ones are not above an infinite threshold, and tiny ones are 0.
-        values = np.clip(np.where(np.abs(values) <= ZERO, 0.0, values), -largest, largest)
-        _add_leaves(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
+        """Compute the scores, shape (n,), for features of shape (n, f), NaN where a value is missing."""
+        out = np.zeros(len(values))
+        _add_leaves(
+            self._read(values), self.roots, self.split, self.threshold, self.left, self.right, self.missing_left(),
+            self.value, out,
+        )  # fmt: skip
         return out
+
+    def _read(self, values: FloatArray) -> FloatArray:
+        """Change values as LightGBM does: infinite ones are not above an infinite threshold, and tiny ones are 0."""
+        largest = np.finfo(np.float64).max
+        return np.clip(values if self.of_xgboost else np.where(np.abs(values) <= ZERO, 0.0, values), -largest, largest)
 
     @property
     def _splits(self) -> IntArray:
@@ -185,8 +247,15 @@ class Trees(LearnedFeature):
 
     def bind(self, index: PositionalIndex) -> Values:
         """Bind the scores of a ranking's documents, from their features."""
-        extractor = FeatureExtractor(index, self.features, self.parameters)
-        return lambda ranking: self.scores(extractor(ranking))
+        values = self.bind_values(index)
+        return lambda ranking: self.scores(values(ranking))
+
+    def bind_values(self, index: PositionalIndex | None) -> Values:
+        """Bind the values of the features, shape (n, f): of columns of a file as they are, with NaN."""
+        if all(isinstance(feature, Column) for feature in self.features):
+            columns = [feature.bind(index) for feature in self.features if isinstance(feature, Column)]
+            return lambda ranking: np.array([column(ranking) for column in columns]).reshape(-1, len(ranking)).T
+        return FeatureExtractor(index, self.features, self.parameters)
 
     def parts(self) -> tuple[Feature, ...]:
         """Return the features."""
@@ -209,7 +278,9 @@ class Trees(LearnedFeature):
     def from_dict(cls, content: TreesLayout, parse: Callable[[str], Feature]) -> Trees:
         """Return the trees of a file's entries."""
         entries: Mapping[str, Any] = content
+        counts: list[float] = content["counts"]
         arrays: dict[str, Any] = {name: np.array(entries[name], dtype=np.int64) for name in _INTEGERS}
+        arrays["counts"] = np.array(counts, dtype=np.int64 if {*map(type, counts)} == {int} else np.float64)
         arrays |= {name: np.array(entries[name], dtype=np.float64) for name in _NUMBERS}
         return cls(tuple(map(parse, content["features"])), FeatureParameters(**content["parameters"]), **arrays)
 
@@ -223,13 +294,11 @@ class Trees(LearnedFeature):
 
 
 def lightgbm() -> Any:
-    """Import LightGBM, which grows and explains trees."""
+    """Import LightGBM, which grows trees."""
     try:
         import lightgbm
     except ImportError as error:
-        raise DependencyError(
-            f"LightGBM is needed to grow and to explain trees ({error}): pip install 'lightgbm>=4'"
-        ) from None
+        raise DependencyError(f"LightGBM is needed to grow trees ({error}): pip install 'lightgbm>=4'") from None
     return lightgbm
 
 
@@ -261,6 +330,62 @@ def _nodes(tree: Mapping[str, str], first: int, gains: FloatArray) -> dict[str, 
     }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Leaves:
+    """The paths to leaves, as features that decide together whether a document reaches them."""
+
+    value: FloatArray  # (leaves,)
+    leaf: IntArray  # (players,): a player is a feature that some splits above a leaf are by
+    place: IntArray  # (players,): among those of the leaf
+    feature: IntArray  # (players,)
+    share: FloatArray  # (players,): of the training documents that these splits let pass
+    player: IntArray  # (steps,)
+    node: IntArray  # (steps,): the inner node
+    is_left: BoolArray  # (steps,): whether the path goes to its left
+
+    @classmethod
+    def of(
+        cls,
+        value: FloatArray,
+        leaf: IntArray,
+        feature: IntArray,
+        node: IntArray,
+        is_left: BoolArray,
+        passed: FloatArray,
+    ) -> _Leaves:
+        """Collect the steps from each leaf up; `passed` is the share of the documents at the node that take it."""
+        pairs, player = np.unique(np.stack([leaf, feature]), axis=1, return_inverse=True)
+        share = np.ones(pairs.shape[1])
+        np.multiply.at(share, player, passed)
+        place = np.arange(pairs.shape[1]) - np.searchsorted(pairs[0], pairs[0])
+        return cls(value, pairs[0], place, pairs[1], share, player, node, is_left)
+
+
+def _add_contributions(leaves: _Leaves, went_left: BoolArray, out: FloatArray) -> None:
+    """Add the contributions of the paths to leaves for a document, shape (f + 1,), with the mean as the last.
+
+    A leaf is reached by the product over players k of o_k if k is in the coalition, else z_k: whether the document
+    passes its splits, and the share that does. So the coefficients of prod (z_k + o_k x) add up coalitions by size.
+    """
+    passes = np.ones(len(leaves.share))
+    np.multiply.at(passes, leaves.player, went_left[leaves.node] == leaves.is_left)
+    most = int(leaves.place.max(initial=-1)) + 1
+    # A player that all documents pass changes nothing: it fills up the rows of leaves with fewer.
+    z, o = np.ones((2, len(leaves.value), most))
+    z[leaves.leaf, leaves.place], o[leaves.leaf, leaves.place] = leaves.share, passes
+    others = np.zeros((len(leaves.value), most, most))  # the polynomial of all players but each
+    others[:, :, :1] = 1.0
+    for k in range(most):
+        rest = np.arange(most) != k
+        before = others[:, rest]
+        others[:, rest] *= z[:, k, None, None]
+        others[:, rest, 1:] += o[:, k, None, None] * before[:, :, :-1]
+    sizes = np.array([1.0 / (most * comb(most - 1, size)) for size in range(most)])
+    shares = leaves.value[:, None] * (o - z) * np.einsum("ljs,s->lj", others, sizes)
+    np.add.at(out, leaves.feature, shares[leaves.leaf, leaves.place])
+    out[-1] += leaves.value @ z.prod(axis=1)
+
+
 @_jit
 def _add_leaves(
     values: FloatArray,
@@ -269,6 +394,7 @@ def _add_leaves(
     threshold: FloatArray,
     left: IntArray,
     right: IntArray,
+    missing_left: BoolArray,
     value: FloatArray,
     out: FloatArray,
 ) -> None:
@@ -276,5 +402,7 @@ def _add_leaves(
     for row in range(len(values)):
         for node in roots:
             while split[node] >= 0:
-                node = left[node] if values[row, split[node]] <= threshold[node] else right[node]  # noqa: PLW2901
+                one = values[row, split[node]]
+                is_left = missing_left[node] if np.isnan(one) else one <= threshold[node]
+                node = left[node] if is_left else right[node]  # noqa: PLW2901
             out[row] += value[node]

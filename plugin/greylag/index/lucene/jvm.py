@@ -94,6 +94,8 @@ def anserini_jar() -> Path:
 def start_jvm(heap: str = "4g") -> None:
     """Start the JVM, unless one already runs in this process. Thread-safe and idempotent.
 
+    OPENAI_API_KEY is set to "none" if it is unset: Pyserini imports openai, which asks for it even where it is unused.
+
     `DependencyError` if Java, Pyserini or pyjnius is missing, or the running JVM cannot load Anserini.
 
     Parameters
@@ -108,6 +110,7 @@ def start_jvm(heap: str = "4g") -> None:
             if importlib.util.find_spec("jnius") is None:
                 raise DependencyError(f"pyjnius is not installed: {INSTALL_PYSERINI}")
             _launch(heap)
+            os.environ.setdefault("OPENAI_API_KEY", "none")
             _started.set()
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from greylag.base import CollectionError, DependencyError, GreylagError
 from greylag.index.lucene.jvm import INSTALL_PYSERINI, start_jvm
 
-OPENAI_KEY = "set OPENAI_API_KEY=none, which is enough"
 _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
@@ -58,10 +57,6 @@ def pyserini_module(name: str) -> Any:
         lacks = error.name and not error.name.startswith("pyserini")
         remedy = f"pip install {error.name}" if lacks else INSTALL_PYSERINI
         raise DependencyError(f"pyserini.{name} is not usable here ({error}): {remedy}") from error
-    except Exception as error:
-        if type(error).__name__ != "OpenAIError":
-            raise
-        raise DependencyError(f"pyserini.{name} asks for a key of OpenAI when it is imported: {OPENAI_KEY}") from error
 
 
 def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:

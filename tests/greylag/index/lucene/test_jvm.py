@@ -132,6 +132,13 @@ def test_the_first_start_sets_the_heap():
     assert 88 <= int(done.stdout) <= 96
 
 
+@pytest.mark.parametrize("given", [{}, {"OPENAI_API_KEY": "mine"}])
+def test_pyserini_finds_the_key_that_it_asks_for(given, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = python(START + "import os; print(os.environ['OPENAI_API_KEY'])", **given)
+    assert done.stdout == f"{given.get('OPENAI_API_KEY', 'none')}\n", done.stderr
+
+
 def test_too_little_address_space_is_one_error():
     """Java itself would end the process."""
     done = python("""
