@@ -60,9 +60,11 @@ class _Command(TyperCommand):
             rest: list[str] = super().parse_args(ctx, args)
         except _UsageError as error:
             if unknown := getattr(error, "option_name", ""):
+                from greylag.cli.guesses import OPTIONS
                 from greylag.cli.options import nearest_spelling
 
-                ours = nearest_spelling(unknown, self.params)
+                way = OPTIONS.get(self.name or "", {}).get(unknown.lstrip("-"))
+                ours = way or nearest_spelling(unknown, self.params)
                 raise _UsageError(f"No such option: {unknown}{f'; write {ours}' if ours else ''}", ctx) from None
             raise
         order: list[Any] = self.make_parser(ctx).parse_args(args=words)[2]
@@ -108,8 +110,9 @@ class _Commands(TyperGroup):
         if args[0] in COMMANDS:
             return super().resolve_command(ctx, args)
         from greylag.base import nearest
+        from greylag.cli.guesses import COMMANDS as GUESSED
 
-        raise _UsageError(f"No such command {args[0]!r}: {nearest(args[0], COMMANDS)}", ctx)
+        raise _UsageError(f"No such command {args[0]!r}: {GUESSED.get(args[0]) or nearest(args[0], COMMANDS)}", ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""

@@ -36,7 +36,9 @@ def check(
         ),
     ] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Maximum number of documents per topic.")] = DEPTH,
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Format of the findings.")] = "text",
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", metavar="text|json", help="Format of the findings.")
+    ] = "text",
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 

@@ -266,7 +266,7 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
                     return f"{parameter.metavar or ours.upper()} without an option"
                 if ours != "format":
                     return str(parameter.opts[-1])
-                if name in re.findall(r"\w+", parameter.metavar):
+                if name in re.findall(r"\w+", parameter.metavar or ""):
                     return f"--format {name}"
         for parameter in known:
             kinds: Mapping[str, Any] = vars(parameter.callback or object).get("kinds", {})

@@ -124,7 +124,7 @@ def test_version(command):
             "--correction is given 2 times: give it once",
         ),
         (["train", "--out", "a", "-m", "AP", "--measure", "RR"], "--measure is given 2 times"),
-        (["evaluate", "-k", "9"], "No such option: -k (see"),
+        (["evaluate", "-x", "9"], "No such option: -x (see"),
         (["doctor", "--version"], "No such option: --version"),
         (["fuse", "--metadata", "absent.yml", "--run", "x", "--run", "y", "--out", "z"], "absent.yml: cannot be read"),
     ],

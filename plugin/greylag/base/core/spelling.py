@@ -48,7 +48,7 @@ GUESSES = {
         "qrel judgements judgments": "qrels",
         "metric metrics scoring": "measures measure",
         "q": "per_query",
-        "json tsv latex html": "format",
+        "json tsv csv markdown latex html junit": "format",
         "cv n_splits n_folds kfold kcv": "folds",
         "estimator model": "recipe",
         "ranker learner": "recipe model",
@@ -71,6 +71,8 @@ ATTRIBUTES = {
     **dict.fromkeys("get get_by_ids".split(), "__getitem__"),
     **dict.fromkeys(("transform", "predict"), "run"),
     "set_qld": "ql",
+    **dict.fromkeys(("to_json", "to_csv", "to_html", "to_markdown"), "format"),
+    **dict.fromkeys(("to_pandas", "to_dataframe"), "to_frame"),
 }
 """Methods of classes of other packages, and those that do the same here."""
 _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}

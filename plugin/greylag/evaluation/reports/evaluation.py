@@ -29,6 +29,7 @@ from greylag.base import (
     cite,
     escape_markdown,
     read_pairs,
+    refuse_attribute,
     table_frame,
     versions,
     visible,
@@ -84,6 +85,8 @@ class Formatted:
 
     __slots__: tuple[str, ...] = ()
     verdict: str
+    if not TYPE_CHECKING:  # for it, an attribute that is missing is an error
+        __getattr__ = refuse_attribute
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""

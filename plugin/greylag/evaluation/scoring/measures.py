@@ -37,7 +37,11 @@ INSTEAD = {
     "hits": "P@10, which divides it by 10, or num_rel_ret, the sum over all queries",
     "dcg": "nDCG{}, which is DCG as a fraction of the ideal ranking's",
     "dcg_burges": "nDCG(dcg='exp-log2'){}, which is DCG as a fraction of the ideal ranking's",
-    "ndcg_burges": "nDCG(dcg='exp-log2'){}",
+    **dict.fromkeys(("ndcg_burges", "ndcg_exp", "exp_ndcg", "ndcg_exponential"), "nDCG(dcg='exp-log2'){}"),
+    **dict.fromkeys(
+        ("xinfap", "infndcg", "xinfndcg", "statap"),
+        "infAP for a pool sampled alike; NIST's sample_eval.pl computes measures of sampled strata",
+    ),
 }
 """Measures that greylag lacks, and what to write instead."""
 

@@ -33,6 +33,7 @@ ANY = greylag
 LUCENE = object.__new__(greylag.LuceneIndex)
 SOURCE = PositionalBM25(INDEX)
 MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
+EVALUATION = greylag.compare({"a": RUN}, QRELS)
 TEXTS, ROWS = ["a cat", "a dog"], np.eye(2)
 RETRIEVER: Any = HybridRetriever(TEXTS, lambda texts: [[len(text), 1.0] for text in texts])
 EXAMPLE = Path(__file__).parents[4] / "runs/example.run"
@@ -73,6 +74,8 @@ PYTHON = [
     ("transform predict", "run", lambda name: getattr(SOURCE, name)),
     ("search batch_search set_bm25", "bm25", lambda name: getattr(LUCENE, name)),
     ("set_qld", "ql", lambda name: getattr(LUCENE, name)),
+    ("to_json to_csv to_html to_markdown", "format", lambda name: getattr(EVALUATION, name)),
+    ("to_pandas to_dataframe", "to_frame", lambda name: getattr(EVALUATION, name)),
     ("es", "elasticsearch", lambda name: engine_model(MODEL, name)),
 ]
 OPTIONS = [
@@ -84,7 +87,7 @@ OPTIONS = [
     ("qrel judgements judgments", "--qrels", "evaluate {} x"),
     ("metric metrics scoring", "--measure", "evaluate {} AP"),
     ("q", "--per-query", "evaluate {}"),
-    *((form, f"--format {form}", "evaluate {}") for form in ("json", "tsv", "latex", "html")),
+    *((form, f"--format {form}", "evaluate {}") for form in "json tsv csv markdown latex html junit".split()),
     ("cv n_splits n_folds kfold kcv", "--folds", "train {} 5"),
     ("ranker learner method", "--model", "train {} mrf"),
     ("ranker", "--model", "rerank {} mrf.json"),
@@ -127,9 +130,14 @@ def test_all_guesses_are_tried():
     ("words", "ours"),
     [
         *(("validate", "check"), ("evalate", "evaluate"), ("serch", "search"), ("search --topic", "--topics")),
-        *((f"{name} --json", "") for name in ("rerank", "check", "search")),
+        *((f"{name} --json", "") for name in ("rerank", "search")),
         *((f"explain --{form}", "") for form in ("csv", "tsv", "latex")),
-        *(("evaluate --csv", ""), ("features --letor", ""), ("rerank --docs", ""), ("features --transform", "")),
+        *(
+            ("check --json", "--format json"),
+            ("features --letor", ""),
+            ("rerank --docs", ""),
+            ("features --transform", ""),
+        ),
         *((words, "") for words in ("train --load", "train --top_k", "train --k", "search --rrf_k")),
         ("dedup", "use index"),
     ],

@@ -1,0 +1,46 @@
+"""Each guess of another tool's command or option is answered with what works, which exists."""
+
+import re
+
+import pytest
+
+import greylag
+from greylag.cli.guesses import COMMANDS, OPTIONS
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options(name, refused, command):
+    help_ = command(name, "--help")[1]
+    for guess, way in OPTIONS[name].items():
+        dashes = "-" if len(guess) == 1 else "--"
+        assert f"No such option: {dashes}{guess}; write {way} (see" in refused(name, f"{dashes}{guess}")
+        assert f" {dashes}{guess} " not in help_
+        for option in re.findall(r"--[a-z-]+", way.partition("greylag rerank")[0]):
+            assert f"{option} " in help_, way
+
+
+def test_commands(refused, command):
+    for guess, way in COMMANDS.items():
+        assert f"No such command {guess!r}: {way} (see" in refused(guess, "x")
+    for name, options in {re.search(r"greylag (\w+)(.*)", way).groups() for way in COMMANDS.values()}:
+        help_ = command(name, "--help")[1]
+        assert all(f"{option} " in help_ for option in re.findall(r"--[a-z-]+", options))
+
+
+@pytest.mark.parametrize(
+    ("name", "wing"),
+    [
+        ("pool_runs", "evaluation"),
+        ("RankEstimator", "learning"),
+        ("RankingModel", "rankers"),
+        ("GreedySelection", "learning"),
+        ("CoordinateAscent", "learning"),
+    ],
+)
+def test_a_name_of_a_wing_says_where_it_is(name, wing):
+    with pytest.raises(AttributeError, match=f"write: from greylag.{wing} import {name}$"):
+        getattr(greylag, name)
+    exec(f"from greylag.{wing} import {name}")
+    assert not hasattr(greylag, "few_names")
+    with pytest.raises(AttributeError, match="No greylag attribute few_names"):  # between wings alone
+        greylag.few_names  # noqa: B018
