@@ -35,7 +35,7 @@ GRID = np.arange(-4, 9) / 2
 MEASURE, DEPTH = "nDCG@10", 10  # which weights are compared by
 _STRENGTH = 2.0  # of a question's nDCG in the posterior
 EQUAL = 1e-9  # below it, cosines differ by rounding alone
-_OF_COSINE = 4.0  # in the confidence; from 2 to 8, results are alike
+_OF_COSINE = 2.0  # in the confidence; chosen on the other collections each time, see the page on encoders
 _SURE = 0.5  # posterior deviations that a weight is from 1 at least
 
 
@@ -57,11 +57,10 @@ class HybridScores:
     def confidence(self) -> FloatArray:
         """How sure it is that a candidate answers the query, on one scale for all queries, shape (n,).
 
-            g / ln(n) + 4 (c - m) / (1 - m)
+            g / ln(n) + 2 (c - m) / (1 - m)
 
         with the letters of `HybridSearch`, and ln(2) for fewer candidates. This is no probability: its range depends on
-        the encoder. A document without a vector has the least cosine. The form was read from public collections, and
-        confirmed on others, see the page on encoders.
+        the encoder. A document without a vector has the least cosine. The page of evidence says what it tells.
         """
         least = float(np.nanmin(self.cosines, initial=np.inf))
         known = np.nan_to_num(self.cosines, nan=least if np.isfinite(least) else self.mean)
