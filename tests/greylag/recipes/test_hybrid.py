@@ -38,7 +38,7 @@ def by_hand(given, query, k, factor=1.0):
     weight = factor * 0.28 * np.log(len(docids)) / np.std(between)
     above = {d: cosine.get(d, least) - np.mean(between) for d in docids}
     scores = {d: general[d] + weight * above[d] for d in docids}
-    sure = {d: general[d] / np.log(len(docids)) + 2 * above[d] / (1 - np.mean(between)) for d in docids}
+    sure = {d: general[d] / np.log(len(docids)) + 4 * above[d] / (1 - np.mean(between)) for d in docids}
     return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan), sure[d]) for d in docids}, weight
 
 
