@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from asyncio import to_thread
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -288,6 +287,8 @@ class HybridRetriever:
     @guided
     async def asearch(self, query: str, k: int = 10, **options: Any) -> list[RetrievedPassage]:
         """Retrieve passages as `search` does, in a thread, so that an event loop goes on meanwhile."""
+        from asyncio import to_thread  # which few need
+
         return await to_thread(self.search, query, k, **options)
 
     @guided
@@ -394,6 +395,7 @@ class HybridRetriever:
     @guided
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
+        _check_path(path)
         passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
         for passage in passages:
             try:
@@ -415,8 +417,7 @@ class HybridRetriever:
     @classmethod
     def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
         """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
-        if not isinstance(path, str | PathLike):
-            raise ParameterError(f"path is {shown(path)}: name the file that save wrote")
+        _check_path(path)
         kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
         digest, *values = read_arrays(path, digest=("u", 1), **kinds)
         arrays = dict(zip(kinds, values, strict=True))
@@ -636,6 +637,12 @@ def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> No
     for name, cosine in zip(texts, cosines.tolist(), strict=True):
         if not cosine >= _SAME:  # NaN, too
             raise ParameterError(f"{name} has another vector by this encoder (cosine {cosine:.3f}): encode all again")
+
+
+def _check_path(path: Any) -> None:
+    """Raise `ParameterError` if a value names no file."""
+    if not isinstance(path, str | PathLike):
+        raise ParameterError(f"path is {shown(path)}: name the file of a retriever")
 
 
 def _digest(arrays: Mapping[str, Any]) -> Any:

@@ -35,7 +35,7 @@ GRID = np.arange(-4, 9) / 2
 MEASURE, DEPTH = "nDCG@10", 10  # which weights are compared by
 _STRENGTH = 2.0  # of a question's nDCG in the posterior
 EQUAL = 1e-9  # below it, cosines differ by rounding alone
-_OF_COSINE = 4.0  # in the confidence; from 2 to 8, results are alike
+_OF_COSINE = 4.0  # in the confidence; fixed on other collections, chosen again on those of the page of evidence
 _SURE = 0.5  # posterior deviations that a weight is from 1 at least
 
 
@@ -60,8 +60,7 @@ class HybridScores:
             g / ln(n) + 4 (c - m) / (1 - m)
 
         with the letters of `HybridSearch`, and ln(2) for fewer candidates. This is no probability: its range depends on
-        the encoder. A document without a vector has the least cosine. The form was read from public collections, and
-        confirmed on others, see the page on encoders.
+        the encoder. A document without a vector has the least cosine. The page of evidence says what it tells.
         """
         least = float(np.nanmin(self.cosines, initial=np.inf))
         known = np.nan_to_num(self.cosines, nan=least if np.isfinite(least) else self.mean)
