@@ -108,7 +108,7 @@ def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray
         "split": np.where(inner, split, LEAF),
         "left": np.where(inner, place[left], 0),
         "right": np.where(inner, place[right], 0),
-        "threshold": np.where(inner, _largest_below(conditions), 0.0),
+        "threshold": np.where(inner, largest_below(conditions), 0.0),
         "value": np.where(inner, 0.0, (np.float32(factor) * conditions).astype(np.float64)),
         "counts": np.array(tree["sum_hessian"], dtype=np.float64),
         "decision": np.where(inner, OF_XGBOOST | NAN_IS_MISSING | DEFAULT_LEFT * by_default, 0),
@@ -126,7 +126,7 @@ def _downwards(left: Any, right: Any) -> list[int]:
     return order
 
 
-def _largest_below(limits: Any) -> FloatArray:
+def largest_below(limits: Any) -> FloatArray:
     """Return the largest float64 that each is rounded from to a float32 below the limit."""
     largest = np.finfo(np.float64).max
     middle = (limits.astype(np.float64) + np.nextafter(limits, np.float32(-np.inf)).astype(np.float64)) / 2
