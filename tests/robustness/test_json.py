@@ -15,6 +15,7 @@ from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
 from greylag.rankers import RankingModel
 from tests.contracts.test_formats import DIVERSITY, FUSION
+from tests.greylag.features.learned.test_xgboost_trees import a_model
 from tests.greylag.recipes.test_lambdamart import random_trees
 
 VALUES = (
@@ -79,6 +80,8 @@ def evaluation(folder):
 FILES = {
     "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
     "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
+    "XGBoost's trees": (lambda folder: a_model(), write_model, RankingModel.load),
+    "XGBoost's dart": (lambda folder: a_model(kind="dart"), write_model, RankingModel.load),
     "diversity model": (lambda folder: saved(DIVERSITY, folder), write_model, DiversityModel.load),
     "fusion": (lambda folder: saved(FUSION, folder), write_model, RankingModel.load),
     "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),
