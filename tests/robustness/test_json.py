@@ -19,6 +19,7 @@ from greylag.rankers import RankingModel
 from greylag.studies import runner
 from greylag.studies.runner import run_study
 from tests.contracts.test_formats import DIVERSITY, FUSION
+from tests.greylag.features.learned.test_xgboost_trees import a_model
 from tests.greylag.recipes.test_lambdamart import random_trees
 from tests.greylag.studies.samples import STUDY, Settings
 from tests.robustness.source import TEXTS, MemorySource
@@ -126,6 +127,8 @@ def read_record(path):
 FILES = {
     "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
     "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
+    "XGBoost's trees": (lambda folder: a_model(), write_model, RankingModel.load),
+    "XGBoost's dart": (lambda folder: a_model(kind="dart"), write_model, RankingModel.load),
     "diversity model": (lambda folder: saved(DIVERSITY, folder), write_model, DiversityModel.load),
     "fusion": (lambda folder: saved(FUSION, folder), write_model, RankingModel.load),
     "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),

@@ -214,16 +214,13 @@ class Trees(LearnedFeature):
         paths = []
         for first in range(0, len(leaves), LEAVES_AT_ONCE):
             at = leaves[first : first + LEAVES_AT_ONCE]
-            value, rows, below = self.value[at], list[IntArray](), list[IntArray]()
-            row = np.arange(len(at))
-            while (on := above[at] >= 0).any():
+            value, row, steps = self.value[at], np.arange(len(at)), [np.empty((2, 0), dtype=np.int64)]
+            while (on := above[at] >= 0).any():  # a step up for all that are below a root
                 at, row = at[on], row[on]
-                rows.append(row)
-                below.append(at)
+                steps.append(np.stack([row, at]))
                 at = above[at]
-            steps = np.concatenate([np.empty(0, dtype=int), *below])
-            row = np.concatenate([np.empty(0, dtype=int), *rows])
-            paths.append(_Leaves.of(value, row, self.split[above[steps]], above[steps], is_left[steps], reached[steps]))
+            row, below = np.concatenate(steps, axis=1)
+            paths.append(_Leaves.of(value, row, self.split[above[below]], above[below], is_left[below], reached[below]))
         return paths
 
     def scores(self, values: FloatArray) -> FloatArray:

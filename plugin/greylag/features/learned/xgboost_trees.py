@@ -18,12 +18,14 @@ from greylag.features.column import Column
 from greylag.features.learned.trees import DEFAULT_LEFT, LEAF, NAN_IS_MISSING, OF_XGBOOST, Trees
 from greylag.features.weighting import FeatureParameters
 
+MAX_FEATURES = 100_000
 LOGISTIC = {"reg:logistic", "binary:logistic"}
 LOGARITHMIC = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"}
 """The objectives whose base score is no margin, but its logistic function or its exponential."""
 _log = logging.getLogger("greylag")
 
 
+@np.errstate(over="ignore")  # what is infinite is refused
 def read_xgboost(content: Mapping[str, Any]) -> Trees:
     """Make the trees of what ``booster.save_model("model.json")`` writes, over columns with its names, or f0, f1, ...
 
@@ -44,8 +46,9 @@ def read_xgboost(content: Mapping[str, Any]) -> Trees:
         model = booster["gbtree"]["model"] if kind == "dart" else booster["model"]
         trees = model["trees"]
         factors = booster["weight_drop"] if kind == "dart" else [1.0] * len(trees)
-        width = int(parameters["num_feature"])
-        names = learner.get("feature_names") or [f"f{number}" for number in range(width)]
+        if (width := int(parameters["num_feature"])) > MAX_FEATURES:
+            raise ModelError(f"the XGBoost model has {width:.3g} features, and a feature file at most {MAX_FEATURES}")
+        names = list(map(str, learner.get("feature_names") or [f"f{number}" for number in range(width)]))
         gains = np.zeros(len(names))
         nodes = [_constant(_margin(learner["objective"]["name"], str(parameters["base_score"])))]
         for tree, factor in [*zip(trees, factors, strict=True)][: _rounds(learner, model)]:
@@ -97,8 +100,7 @@ def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray
             "the XGBoost model has splits by categories or leaves of several targets, which greylag does not: train it "
             "on numbers (enable_categorical=False, multi_strategy='one_output_per_tree')"
         )
-    with np.errstate(over="ignore"):  # what is infinite is refused
-        conditions, changes = (np.array(tree[name], dtype=np.float32) for name in ("split_conditions", "loss_changes"))
+    conditions, changes = (np.array(tree[name], dtype=np.float32) for name in ("split_conditions", "loss_changes"))
     np.add.at(gains, split[inner], changes[inner].astype(np.float64))
     # Nodes that pruning deleted have no parent and no documents; children may come before their parent.
     order = _downwards(left, right)
@@ -108,7 +110,7 @@ def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray
         "split": np.where(inner, split, LEAF),
         "left": np.where(inner, place[left], 0),
         "right": np.where(inner, place[right], 0),
-        "threshold": np.where(inner, _largest_below(conditions), 0.0),
+        "threshold": np.where(inner, largest_below(conditions), 0.0),
         "value": np.where(inner, 0.0, (np.float32(factor) * conditions).astype(np.float64)),
         "counts": np.array(tree["sum_hessian"], dtype=np.float64),
         "decision": np.where(inner, OF_XGBOOST | NAN_IS_MISSING | DEFAULT_LEFT * by_default, 0),
@@ -126,7 +128,7 @@ def _downwards(left: Any, right: Any) -> list[int]:
     return order
 
 
-def _largest_below(limits: Any) -> FloatArray:
+def largest_below(limits: Any) -> FloatArray:
     """Return the largest float64 that each is rounded from to a float32 below the limit."""
     largest = np.finfo(np.float64).max
     middle = (limits.astype(np.float64) + np.nextafter(limits, np.float32(-np.inf)).astype(np.float64)) / 2

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from greylag.base import ModelError, ParameterError
+from greylag.features.learned.xgboost_trees import largest_below
 from greylag.learning import listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel, engine_model, explain
 from tests.refusals import refuses
@@ -72,6 +73,15 @@ def test_a_tree_by_hand(load):
     np.testing.assert_allclose(dart.features[0].scores(ROWS), np.log(1 / 3) + LEAVES / 2)
     poisson = load(a_model(objective="count:poisson", base_score="2"))
     np.testing.assert_allclose(poisson.features[0].scores(ROWS), np.log(2) + LEAVES)
+
+
+def test_thresholds_split_float64_where_float32_is_split():
+    """Also halfway between two numbers of float32, which goes to the one with an even last bit."""
+    limits = np.float32([2, 3.1, -0.7, 0, 1e-45, -1e-45, 1e-38, 1e38, *RNG.normal(size=200)])
+    limits = np.concatenate([limits, np.nextafter(limits, np.float32(9))])
+    below = largest_below(limits)
+    assert (below.astype(np.float32) < limits).all()
+    assert (np.nextafter(below, np.inf).astype(np.float32) >= limits).all()
 
 
 def test_training_that_stopped_early_ends_with_the_best_round(load, caplog):
