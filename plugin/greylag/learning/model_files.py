@@ -6,6 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -118,8 +119,9 @@ def read_content(path: str | Path) -> dict[str, Any]:
         content = {"kind": LIGHTGBM, "text": text.decode()} if text.startswith(b"tree\n") else parse_json(text)
     except FormatError as error:
         message = str(error)
-        if is_file(path) and next(read_blocks(path), b"").startswith(_UBJSON):
-            message = f"{path}: XGBoost's UBJSON, which is not read: save JSON, by booster.save_model('model.json')"
+        with suppress(FormatError):  # of a damaged gzip file
+            if is_file(path) and next(read_blocks(path), b"").startswith(_UBJSON):
+                message = f"{path}: XGBoost's UBJSON, which is not read: save JSON, by booster.save_model('model.json')"
         raise ModelError(message) from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a model file, JSON or LightGBM's text: {_line(str(error))}") from None

@@ -559,14 +559,37 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
     return Measure(Family(name, name, from_ir_measures=True, high=diversity.OVER_GREEDY))  # of its alpha_nDCG
 
 
+def _of_ir_measures(name: str) -> str:
+    """Say how to write a measure of ir_measures that lacks quotes or the highest grade; "" if it is none of these."""
+    quoted = re.sub(r"=([a-z][\w-]*)(?=[,)])", r"='\1'", name)
+    if quoted != name and named_in_ir_measures(quoted):
+        return quoted
+    parts = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?(?:@([0-9]+))?", name)
+    try:
+        import ir_measures
+
+        known = getattr(ir_measures, parts[1]).SUPPORTED_PARAMS if parts else {}
+    except (ImportError, AttributeError):
+        return ""
+    if parts is None or "max_rel" not in known:
+        return ""
+    given = dict(option.strip().partition("=")[::2] for option in (parts[2] or "").split(",") if option)
+    given = {
+        key: f"{value}.0" if getattr(known.get(key), "dtype", None) is float and value.isdigit() else value
+        for key, value in given.items()
+    }
+    options = ",".join(f"{key}={value}" for key, value in ({"max_rel": "1"} | given).items())
+    completed = f"{parts[1]}({options})" + (f"@{parts[3] or 10}" if "cutoff" in known else "")
+    return f"{completed}, where max_rel is the highest grade" if named_in_ir_measures(completed) else ""
+
+
 def _normalise(spelling: str) -> str:
     return spelling if spelling == "RBP" else spelling.lower().replace("-", "_")
 
 
 def _explain_unknown(name: str, base: str) -> str:
-    quoted = re.sub(r"=([a-z][\w-]*)(?=[,)])", r"='\1'", name)
-    if quoted != name and named_in_ir_measures(quoted):
-        return f"measure {name!r} is one of ir_measures: write {quoted}"
+    if theirs := _of_ir_measures(name):
+        return f"measure {name!r} is one of ir_measures: write {theirs}"
     if base in _CUTOFF_FAMILIES_BY_NAME:
         return f"measure {name!r} needs a cut-off, as in {_CUTOFF_FAMILIES_BY_NAME[base].name}@10"
     if base in _FAMILIES_BY_NAME:

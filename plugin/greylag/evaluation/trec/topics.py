@@ -164,10 +164,13 @@ def _xml(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[To
     except ElementTree.ParseError as error:
         raise FormatError(path, error.position[0], f"the XML is not well-formed: {error}") from None
     for topic in root.iter("topic"):
-        fields: dict[str, str] = {}
-        for child in topic:
-            fields.setdefault(child.tag, "".join(child.itertext()))
-        yield None, topic.get("number", "").strip(), _pick(fields, TOPIC_FIELDS.get(field, (field,)), path, None)
+        number, fields = topic.get("number", "").strip(), {child.tag: "".join(child.itertext()) for child in topic}
+        tags = TOPIC_FIELDS.get(field, (field,))
+        chosen = _pick(fields, tags, path, None)
+        tag = next(tag for tag in tags if tag in fields)
+        if len([*topic.iter(tag)]) > 1:
+            raise FormatError(path, None, f"topic {number!r} has several <{tag}>, also within another: keep one")
+        yield None, number, chosen
 
 
 def _pick(fields: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:

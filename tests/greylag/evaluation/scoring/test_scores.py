@@ -4,6 +4,7 @@ Tests `measures`.
 """
 
 import math
+import re
 import sys
 from dataclasses import fields
 from itertools import product
@@ -362,6 +363,18 @@ def test_ndcg_with_exponential_gains_is_that_of_scikit_learn(cutoff):
         data = RankingData(("a",), ("1",), np.array([0, 30]), tuple(docids), values[:, None] * 1.0, grades,
                            (grades[grades > 0],))  # fmt: skip
         assert Objective.parse(measure).evaluate(data, data.columns[0])[0] == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("INST", "INST(max_rel=1)"), ("INSQ(T=2)", "INSQ(max_rel=1,T=2.0)"), ("NERR8", "NERR8(max_rel=1)@10"),
+     ("NERR11", "NERR11(max_rel=1)"), ("SDCG@20", "SDCG(max_rel=1)@20"), ("BPM(T=1)@5", "BPM(max_rel=1,T=1.0)@5")],
+)  # fmt: skip
+def test_measures_of_ir_measures_that_lack_the_highest_grade_are_told(name, right):
+    samples.ir_measures()
+    with pytest.raises(ParameterError, match=re.escape(f"write {right},")):
+        parse_measure(name)
+    assert parse_measure(right).family.from_ir_measures
 
 
 def test_exponential_gains_are_spelt_as_by_ir_measures_and_need_no_other_package(monkeypatch):

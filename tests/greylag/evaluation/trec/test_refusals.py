@@ -115,6 +115,8 @@ LENIENT = [
     (read_topics, "\n<top><title>goose</top>", "2", "<num>", None),
     (read_topics, "".join(map(TOP.format, (1, 2, 3, 2))), "13", "duplicate topic '2'", {"1": "x", "2": "x", "3": "x"}),
     (read_topics, "<web>\n" + XML.format(1).replace("</query>", ""), "2", "not well-formed", None),
+    (read_topics, XML.format(1).replace("goose", "goose <query>duck</query>"), "", "topic '1' has several", None),
+    (read_topics, XML.format(1).replace("</topic>", XML.format(2)[5:-6] + "</topic>"), "", "topic '1' has several", None),
     (read_topics, XML.format(""), "", "''", None),
     (read_topics, XML.format(1).replace("</web>", XML.format(1)[5:]), "", "duplicate topic '1'", {"1": "goose"}),
     (read_topics, LATIN.format("ISO-8859-1") + XML.format("é"), "1", "'ISO-8859-1'", {"é": "goose"}),
