@@ -52,7 +52,11 @@ RULES = [
     Rule("--best-of-team", "the teams of runs", needed="--teams"),
     Rule("--all-pairs", "it compares every run with every other", excluded="--baseline"),
     Rule("--collection", "these are of one collection", excluded="--predicted --out-figure"),
-    Rule("--tau --other-qrels --best-of-team --categories --out-sheets", _ALONE, excluded="--collection --predicted"),
+    Rule(
+        "--tau --other-qrels --best-of-team --categories --out-sheets --power",
+        _ALONE,
+        excluded="--collection --predicted",
+    ),
     Rule("--fail-if --floor", "it is of one collection", excluded="--collection"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
@@ -179,6 +183,14 @@ def evaluate(
         Literal["mean", "low"],
         typer.Option("--floor-by", help="Hold floors against the mean, or the low end of its one-sided 95 % interval."),
     ] = "mean",
+    power: Annotated[
+        str | None,
+        typer.Option(
+            "--power",
+            metavar="LOSS",
+            help="Also show how probably --fail-if worse would find a mean that is LOSS lower, and on how many topics.",
+        ),
+    ] = None,
     release: Annotated[
         str | None, typer.Option("--release", metavar="TEXT", help="Name of what is evaluated, for JSON and notes.")
     ] = None,
@@ -255,6 +267,7 @@ def evaluate(
         evaluation = evaluation.correlated() if tau else evaluation
         evaluation = evaluation.best_of(teams) if best_of_team and teams is not None else evaluation
         evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
+        evaluation = evaluation if power is None else evaluation.powered(power)
         evaluation = evaluation.gated(rule, floors=least) if rule or least else evaluation
         gate = evaluation.gate
         if out_sheets is not None:

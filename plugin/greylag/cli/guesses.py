@@ -56,6 +56,7 @@ OPTIONS = {
             "unjudged-as-relevant unjudged-relevant holes bounds": "--unjudged",
             "label run-name alias": "NAME=RUN",
             "version-name name build commit": "--release TEXT",
+            "sample-size detectable mde": "--power LOSS",
             "letor svmlight": "--qrels, which takes LETOR text",
         },
         "pool": {

@@ -153,19 +153,29 @@ def test_names_of_files_and_tags_where_they_differ(command, refused, made, half,
 
 
 def test_a_workflow_passes_and_fails(command, made, half, tmp_path, monkeypatch):
-    """The last command of the workflow on the page of the gate, as a shell of a build server runs it."""
+    """The steps of the workflow on the page of the gate, but for pip, as a build server runs them in a fresh clone."""
     page = (Path(__file__).parents[3] / "plugin" / "docs" / "how-to" / "gate.md").read_text()
     workflow = yaml.safe_load(re.search("```yaml\n(.*?)```", page, re.DOTALL)[1])
-    gate = workflow["jobs"]["gate"]["steps"][-1]["run"]
-    shutil.copy(made / "qrels.txt", tmp_path)
+    assert workflow["permissions"] == {"contents": "read"}
+    used, steps = ([step[key] for step in workflow["jobs"]["gate"]["steps"] if key in step] for key in ("uses", "run"))
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+    assert steps.pop(0).startswith("pip install ")
+    for name in ("qrels.txt", "topics.tsv"):
+        shutil.copy(made / name, tmp_path)
     first = re.search(r"^greylag .*(?= > accepted.json)", page, re.MULTILINE)[0]
     monkeypatch.chdir(tmp_path)
     shutil.copy(made / "bm25.run", "bm25.run")
     Path("accepted.json").write_text(command(*first.split()[1:])[1])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    Path("rank.sh").write_text('#!/bin/sh\nset -e\ntest -s "$1"\ncat "$RANKED"\n')
+    Path("rank.sh").chmod(0o755)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["clone", "-q", ".", "clone"]):
+        assert run([*git, *words]).returncode == 0
     for run_file, code in ((made / "bm25.run", 0), (half, 3)):
-        shutil.copy(run_file, "new.run")
-        done = run(["bash", "-e", "-c", gate], env={**os.environ, "PATH": path})
+        environment = {**os.environ, "PATH": path, "RANKED": str(run_file)}
+        *before, done = [run(["bash", "-e", "-c", step], env=environment, cwd="clone") for step in steps]
+        assert [step.returncode for step in before] == [0]
         assert done.returncode == code, done.stderr
         assert done.stdout.startswith(f"gate {'failed: 2' if code else 'passed: 0'} of 2 checks fail")
         assert len((done.stdout + done.stderr).splitlines()) <= 10

@@ -54,7 +54,9 @@ from greylag.evaluation.reports.scores import (
     has_many_pairs,
     means_table,
     method_names,
+    power_table,
     query_table,
+    simulate_power,
     to_dict,
     unjudged_note,
 )
@@ -62,6 +64,8 @@ from greylag.evaluation.reports.verdict import verdict
 from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.concordance import Agreement, RankCorrelation, compare_measures, rankings_table
 from greylag.evaluation.scoring.holes import Holes, compare_with_holes, holes_sentences, holes_table
+from greylag.evaluation.scoring.margins import check_margin, parse_margin
+from greylag.evaluation.scoring.power import LossPower
 from greylag.evaluation.scoring.predicted import Corrections
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import (
@@ -192,6 +196,8 @@ class Evaluation(Formatted):
         A name of what was evaluated, such as a version; see `released`.
     unretrieved : Unretrieved, optional
         How many judged documents none of the runs has.
+    powers : tuple of LossPower, default ()
+        Adds a table of what a gate would find; see `powered`.
     relevant : mapping, optional
         The number of relevant documents by qid, which `sheets` have.
     """
@@ -213,6 +219,7 @@ class Evaluation(Formatted):
     tags: Mapping[str, str] = field(default_factory=dict)
     release: str = ""
     unretrieved: Unretrieved | None = None
+    powers: tuple[LossPower, ...] = ()
     relevant: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -277,6 +284,16 @@ class Evaluation(Formatted):
 
         self._exclude_corrections("sheets")
         return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
+
+    def powered(self, loss: float | str) -> Evaluation:
+        """Add how probably ``gated("worse")`` finds a run that is this much worse, and how many topics find 80 %.
+
+        A second run is not needed: losses are simulated on each run's own scores (`loss_power`).
+        """
+        self._exclude_corrections("powered")
+        size = parse_margin("power", loss)
+        check_margin("power", size, next(iter(self.scores.values())).measures)
+        return replace(self, powers=simulate_power(self.scores, size))
 
     def released(self, release: str) -> Evaluation:
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
@@ -352,6 +369,8 @@ class Evaluation(Formatted):
         notes += [unjudged_note(self.unjudged or {}), *self._release_notes]
         others += [category_table(self.scores, self._category_scores())] if self.categories and not per_query else []
         others += [*self._holes_tables(many=many), *agreed]
+        topics = len(next(iter(self.scores.values())).qids)
+        others += [power_table(self.powers, topics)] if self.powers and not per_query else []
         return [replace(first, caption="\n".join(filter(None, notes))), *others]
 
     def _holes_tables(self, *, many: bool) -> list[Table]:
@@ -383,6 +402,7 @@ class Evaluation(Formatted):
         parts = self._category_scores().items()
         means = {name: {run: scores.by_measure for run, scores in part.items()} for name, part in parts}
         content |= {"categories": means} if means else {}
+        content |= {"power": [*map(asdict, self.powers)]} if self.powers else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
     def _gate_tables(self) -> list[Table]:
@@ -426,7 +446,8 @@ class Evaluation(Formatted):
         kept = replace(kept, holes=self.holes.of_runs(scores)) if self.holes else kept
         kept = replace(kept, agreement=self.agreement.of_runs(scores)) if self.agreement else kept
         several = len(scores) > 1 and self.rankings
-        kept = replace(kept, rankings=compare_measures(scores) if several else ())
+        powers = tuple(power for power in self.powers if power.run in scores)
+        kept = replace(kept, rankings=compare_measures(scores) if several else (), powers=powers)
         return kept.tested(compare_again({"": scores}, tests)[""]) if tests else kept
 
     def _exclude_corrections(self, view: str) -> None:

@@ -10,10 +10,17 @@ from itertools import combinations_with_replacement
 from string import ascii_letters
 from typing import Any, NamedTuple
 
-from greylag.base import TREC_EVAL, Marked, Row, Table
+from greylag.base import TREC_EVAL, Marked, ParameterError, Row, Table
 from greylag.evaluation.scoring.agreement import MOST_NAMES, document_grades, few_names
 from greylag.evaluation.scoring.measures import Measure
-from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
+from greylag.evaluation.scoring.power import (
+    MOST_TOPICS,
+    SIGNIFICANCE_LEVEL,
+    LossPower,
+    least_loss,
+    loss_power,
+    topics_for_loss,
+)
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import CORRECTION_NAMES, TEST_NAMES, Comparison, Significance
 
@@ -295,6 +302,40 @@ def count_unretrieved(
         judged, absent = judged + len(grades), absent + len(grades) - len(found)
         relevant += sum(grade > 0 and docid not in found for docid, grade in grades.items())
     return Unretrieved(absent, relevant, judged, len(retrieved))
+
+
+def simulate_power(scores: Mapping[str, Scores], loss: float) -> tuple[LossPower, ...]:
+    """Simulate how probably each run's loss of this size would be found by each measure; p is corrected over these."""
+    found = list[LossPower]()
+    for name, run in scores.items():
+        for column, measure in enumerate(run.measures):
+            low, high = measure.range
+            values, number = run.values[:, column], len(run.measures)
+            gaps = high - values if measure.family.lower_is_better else values - low
+            if not (math.isfinite(gaps.sum()) and loss < gaps.mean() and len(values) > 1):
+                raise ParameterError(
+                    f"a loss of {loss:g} is not below {gaps.mean():.4g}, by which {measure} of {name} can be worse at "
+                    "most, on two topics or more: give a smaller one"
+                )
+            share = loss_power(gaps, loss, len(values), comparisons=number)
+            needed = topics_for_loss(gaps, loss, comparisons=number)
+            least = least_loss(gaps, comparisons=number)
+            found.append(LossPower(name, str(measure), loss, share, needed, least))
+    return tuple(found)
+
+
+def power_table(powers: Sequence[LossPower], topics: int) -> Table:
+    """Tabulate simulated losses."""
+    note = (
+        f"Power, before a second run. found: of losses of {powers[0].loss:g}, simulated on the run's own scores, the "
+        f"share that --fail-if worse finds on these {topics} topics. topics for 80 %: the number of topics that finds "
+        "this share. least loss: that of which these topics find this share. A loss is the whole score of topics at "
+        "random; one that is spread over all topics is found on fewer."
+    )
+    rows: list[Row] = [
+        (c.run, c.measure, Marked(100 * c.found, ".0f", " %"), c.topics or f"> {MOST_TOPICS}", c.least) for c in powers
+    ]
+    return Table(note, ("run", "measure", "found", "topics for 80 %", "least loss"), rows)
 
 
 def unjudged_note(unjudged: Mapping[str, float], collection: str = "") -> str:
