@@ -33,7 +33,8 @@ Rows = tuple[tuple[str, ...], tuple[str, ...], IntArray, tuple[str, ...], FloatA
 """Names of features, qids, offsets, docids, features and grades, as in `RankingData`."""
 GROUP_ENDINGS = ".group", ".query"
 """What XGBoost and LightGBM add to the name of a file for that of the sizes of its queries."""
-_LABEL = re.compile(rb"^[ \t]*[-+]?\d{1,9}(?=[ \t]+\d+:)", re.MULTILINE)  # of a line without a qid
+_LABEL = re.compile(rb"^[ \t]*[-+]?\d{1,9}(?=[ \t]+\d+:|[ \t]*(?:#|$))", re.MULTILINE)  # of a line without a qid
+_EMPTY = re.compile(rb"^[ \t]*[-+]?\d{1,9}[ \t]+qid:[^\s#]+(?=[ \t]*(?:#|$))", re.MULTILINE)
 _CELL = re.compile(rb"\s(\d+):(\S+)")
 _NAN = re.compile(rb"(?<=\d:)nan(?=\s|#|\Z)", re.IGNORECASE)
 
@@ -78,7 +79,7 @@ def _read_changed(path: Path, text: bytes) -> Rows:
     """Read the text that a file is changed to, with as many lines."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "features.txt")
-        copy.write_bytes(text)
+        copy.write_bytes(_EMPTY.sub(rb"\g<0> 1:0", text))  # lines may leave out all features
         try:
             return read_feature_rows(copy)
         except FormatError as error:

@@ -103,8 +103,13 @@ def test_what_is_left_out_is_what_the_model_takes_it_for(tmp_path):
     np.testing.assert_array_equal(zeros.X, np.where(X == 2, np.nan, X))
     np.testing.assert_array_equal(gaps.X, np.where((X == 0) | (X == 2), np.nan, X))
     assert zeros.docids == gaps.docids == read_letor(letor(path, cell=lambda x: "0" if x == 2 else str(x))).docids
-    path.write_text("1 qid:1 0:1 2:nan\n0 qid:1 2:3\n")
-    np.testing.assert_array_equal(read_letor(path, absent=np.nan).X, [[1, np.nan, np.nan], [np.nan, np.nan, 3]])
+    path.write_text("1 qid:1 0:1 2:nan\n0 qid:1 2:3\n0 qid:1 # d\n")
+    nan, found = np.nan, read_letor(path, absent=np.nan)
+    np.testing.assert_array_equal(found.X, [[1, nan, nan], [nan, nan, 3], [nan, nan, nan]])
+    path.write_text("1 1:2\n0\n0 # d\n")
+    path.with_name("f.txt.group").write_text("1\n2\n")
+    np.testing.assert_array_equal(read_letor(path, absent=np.nan).X, [[2], [nan], [nan]])
+    np.testing.assert_array_equal(read_letor(path).X, [[2], [0], [0]])
 
 
 def test_learners_and_linear_models_refuse_what_is_missing():

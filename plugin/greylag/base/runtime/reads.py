@@ -13,13 +13,13 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from importlib.util import source_from_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from greylag.base.runtime.software import INSTALLED, OWN
+from greylag.base.runtime.software import INSTALLED, OWN, version
 
 State = dict[str, Any]
 """A stamp, or None of a file that was not there, by path; and versions, by distribution."""

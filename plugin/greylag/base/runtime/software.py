@@ -7,7 +7,7 @@ import platform
 import re
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +18,17 @@ OWN = "greylag", "greylag_papers"
 INSTALLED = "site-packages", "dist-packages"
 """The names of folders in which modules do not belong together."""
 CODE = ".py", *EXTENSION_SUFFIXES
+
+
+_VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
+
+
+def version(package: str) -> str:
+    """Return the version of an installed package; `PackageNotFoundError` if there is none."""
+    # As importlib.metadata.version, which parses all of the metadata as mail: of 60 packages, a fifth of a second.
+    found = distribution(package)
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    return match[1] if (match := _VERSION.search(text)) else found.version
 
 
 @cache  # of the code that a process has loaded, even if the files change
@@ -34,7 +45,7 @@ def code(*packages: str) -> str:
     return digest.hexdigest()
 
 
-@cache  # reading them takes a quarter of a second
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of Python, greylag and each installed package that greylag requires."""
     numbers = {"Python": platform.python_version(), "greylag": version("greylag")}

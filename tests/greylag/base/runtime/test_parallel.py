@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from greylag.base import DependencyError, ParameterError, Ranking
 from greylag.base.core import missing_documents
 from greylag.base.runtime import parallel
 from greylag.base.runtime.parallel import keeping, parallel_map, reserved_path, thread_count, threads
-from greylag.base.runtime.software import code
+from greylag.base.runtime.software import code, version
 from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
@@ -243,6 +243,11 @@ def test_what_cannot_be_done_is_refused():
         refuses(lambda: [*killed()], DependencyError, "worker killed memory")
         with pytest.raises(ZeroDivisionError):
             list(parallel_map(lambda n: 1 // n, [1, 0], what="quotients"))
+
+
+def test_versions_are_those_of_all_installed_packages():
+    names = {distribution.name for distribution in metadata.distributions()}
+    assert {name: version(name) for name in names} == {name: metadata.version(name) for name in names}
 
 
 @pytest.mark.parametrize("name", ["numpy", "the source code"])
