@@ -105,7 +105,13 @@ class Earlier:
         run, rows = self.content["runs"][name], tuple(qids)
         values = np.array([[self._score(name, qid, measure) for measure in measures] for qid in rows])
         missing, unjudged, empty = (tuple(run.get(key, ())) for key in ("missing", "unjudged", "empty"))
-        return Scores(tuple(measures), rows, values, missing, unjudged, run.get("seen", False), empty)
+        scores = Scores(tuple(measures), rows, values, missing, unjudged, run.get("seen", False), empty)
+        if rows == tuple(run["per_query"]):
+            for measure, mean in zip(map(str, measures), scores.means.tolist(), strict=True):
+                if not abs(run["means"][measure] - mean) <= ROUNDING * max(1.0, abs(mean)):
+                    reason = f"{name} has {measure} {run['means'][measure]:g}, but its scores {mean:g}: write it again"
+                    raise FormatError(self.path, None, reason)
+        return scores
 
     def _score(self, name: str, qid: str, measure: Measure) -> float:
         """Return a score that the measure can have."""
@@ -186,6 +192,22 @@ def read_earlier(path: str | Path) -> Earlier:
         where = f" ({'.'.join(map(str, first['loc']))}: {first['msg']})" if first else ""
         reason = f"is neither a run nor what greylag evaluate --format json prints{where}"
         raise FormatError(path, None, " ".join(reason.split())) from None
-    if not content["runs"] or not all(run["per_query"] for run in content["runs"].values()):
-        raise FormatError(path, None, "has no runs, or one without topics: write it again")
+    if contradiction := _contradiction(content):
+        raise FormatError(path, None, f"{contradiction}: write it again")
     return Earlier(Path(path), content)
+
+
+def _contradiction(content: _Content) -> str | None:
+    """Say what an evaluation cannot have, though each of its entries is of the right type."""
+    runs, tests = content["runs"], content.get("significance")
+    if not runs or not all(run["per_query"] for run in runs.values()):
+        return "has no runs, or one without topics"
+    first = next(iter(runs.values()))
+    for name, run in runs.items():
+        if run["per_query"].keys() != first["per_query"].keys():
+            return f"the topics of {name} are not those of the other runs"
+        if any(row.keys() != first["means"].keys() for row in (run["means"], *run["per_query"].values())):
+            return f"{name} has means or scores by other measures than {', '.join(first['means'])}"
+    named = [tests["baseline"], *(one["baseline"] for one in tests["comparisons"])] if tests else []
+    strange = [name for name in named if name is not None and name not in runs]
+    return f"the baseline {strange[0]} is not among the runs" if strange else None
