@@ -41,7 +41,6 @@ OF_QRELS = {"--qrels", "--other-qrels", "--topics", "--format"}
 """The options that compare judgements without runs."""
 _ALONE = "it is of one collection, whose scores are not corrected"
 RULES = [
-    Rule("--floor-by", "it says what floors are held against", needed="--floor"),
     Rule("--unjudged", "it scores runs with unjudged documents as relevant, too", excluded="--subtopics --per-query"),
     Rule(
         "--predicted",
@@ -176,13 +175,10 @@ def evaluate(
         typer.Option(
             "--floor",
             metavar="MEASURE=SCORE",
-            help=f"Exit with {FAILED} if a run's mean is below, as in nDCG@10=0.3; needs no baseline. Can be repeated.",
+            help=f"Exit with {FAILED} if a run's mean is below, as in nDCG@10=0.3, or with low:nDCG@10=0.3 the low end "
+            "of its one-sided 95 % interval; needs no baseline. Can be repeated.",
         ),
     ] = None,
-    floor_by: Annotated[
-        Literal["mean", "low"],
-        typer.Option("--floor-by", help="Hold floors against the mean, or the low end of its one-sided 95 % interval."),
-    ] = "mean",
     power: Annotated[
         str | None,
         typer.Option(
@@ -227,7 +223,7 @@ def evaluate(
     if not runs:
         write_line(_agreement(context, shared, qrels, other_qrels, topics).format(form))
         return
-    rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors, floor_by)
+    rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors)
     if form == "junit" and not (rule or least):
         raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
     if least and (measures or not baseline):
@@ -305,7 +301,7 @@ def _agreement(
     return compare_qrels(*(shared.qrels(paths, topics=topics) for paths in (qrels, [other])))
 
 
-def _floors(texts: Sequence[str] | None, by: Literal["mean", "low"]) -> Floors | None:
+def _floors(texts: Sequence[str] | None) -> Floors | None:
     """Parse MEASURE=SCORE; None without any."""
     floors = dict[str, str]()
     for text in texts or ():
@@ -316,7 +312,7 @@ def _floors(texts: Sequence[str] | None, by: Literal["mean", "low"]) -> Floors |
         if name in floors:
             raise ParameterError(f"--floor of {name} is given twice: give it once")
         floors[name] = floor
-    return Floors.parse(floors, by) if floors else None
+    return Floors.parse(floors) if floors else None
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:

@@ -168,7 +168,7 @@ def test_a_failed_gate_is_what_each_form_begins_with(form, folder, command, tmp_
     [
         ("--floor nDCG@5", "MEASURE=SCORE"),
         ("--floor nDCG@5=.1 --floor nDCG@5=.2", "given twice"),
-        ("--floor-by low", "--floor-by needs --floor"),
+        ("--floor low:nDCG@5=.1 --floor nDCG@5=.2", "nDCG@5 is given twice"),
         ("--format junit", "--format junit needs --fail-if or --floor"),
         ("--release a\nb", "one line"),
     ],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from greylag import __version__
 from greylag.base import (
@@ -306,12 +306,11 @@ class Evaluation(Formatted):
         fail_if: GateRule | str | float | None = None,
         *,
         floors: Floors | Mapping[str, str | float] | None = None,
-        floor_by: Literal["mean", "low"] = "mean",
     ) -> Evaluation:
         """Add a `gate`: check each run by each measure on all topics and on each category, and by floors on all topics.
 
         A check fails for a run that did not run, and passes for one with the baseline's scores. p is corrected over all
-        checks. A gate is refused if no run could fail, and for a margin, or floors by "low", on fewer than five topics.
+        checks. A gate is refused if no run could fail, and for a margin or a floor of "low:" on fewer than five topics.
         With predicted judgements, means and differences are the corrected ones, with their own errors.
 
         Parameters
@@ -320,12 +319,11 @@ class Evaluation(Formatted):
             A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
             to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
         floors : mapping of str to float, optional
-            The least means by name of measure, which need no baseline.
-        floor_by : {"mean", "low"}, default "mean"
-            A check fails if the mean is below its floor; or if the low end of its one-sided 95 % t interval is.
+            The least means by name of measure, which need no baseline. With "low:" before the name, as in "low:AP",
+            a check fails if the low end of the mean's one-sided 95 % t interval is below.
         """
         rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
-        least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors, floor_by)
+        least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors)
         if rule is None and not (least and least.least):
             raise ParameterError("a gate needs a rule or floors: give fail_if, or floors such as {'AP': 0.3}")
         tests, measures = self.corrections or self.significance, next(iter(self.scores.values())).measures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -17,7 +17,6 @@ from greylag.base import (
     ParameterError,
     Table,
     as_text,
-    check_choice,
     parse_number,
     visible,
 )
@@ -94,10 +93,9 @@ class Floors:
     """The least means that runs may have: a check fails if the mean, or the low end of its interval, is below."""
 
     least: Mapping[Measure, float]
-    by: Literal["mean", "low"] = "mean"
+    low: frozenset[Measure] = frozenset()  # those that are held against the low end
 
     def __post_init__(self) -> None:
-        check_choice("floor_by", self.by, get_args(Literal["mean", "low"]))
         for measure, floor in self.least.items():
             low, high = measure.range
             if measure.family.lower_is_better or measure.family.summary != "mean":
@@ -108,18 +106,19 @@ class Floors:
                 )
 
     @classmethod
-    def parse(cls, floors: Mapping[str, str | float], by: str = "mean") -> Floors:
-        """Parse floors by name of measure, numbers or their text."""
-        least = dict[Measure, float]()
+    def parse(cls, floors: Mapping[str, str | float]) -> Floors:
+        """Parse floors by name of measure, numbers or their text; ``low:`` before the name is of the low end."""
+        least, low = dict[Measure, float](), set[Measure]()
         for name, given in floors.items():
-            measure = parse_measure(name)
+            measure = parse_measure(name.removeprefix("low:"))
+            low |= {measure} if name.startswith("low:") else set()
             floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(given)
             if not math.isfinite(floor):
                 raise ParameterError(f"floor of {measure} is {given!r:.60}: give a score such as 0.3")
             if measure in least:
                 raise ParameterError(f"floor of {measure} is given twice: give it once")
             least[measure] = floor
-        return cls(least, by)  # type: ignore[arg-type]
+        return cls(least, frozenset(low))
 
     def check(self, measures: Iterable[Measure]) -> None:
         """Raise `ParameterError` for a floor of a measure that runs are not scored by."""
@@ -130,12 +129,11 @@ class Floors:
 
     def describe(self, correction: str) -> str:
         """Write what a mean is if a check fails."""
-        if self.by == "mean":
-            return "below its floor"
-        return (
-            "not shown to be at its floor or above (low end of its one-sided 95 % t interval, "
+        shown = (
+            "not shown to be at its low floor or above (low end of its one-sided 95 % t interval, "
             f"{correction} correction, p below {SIGNIFICANCE_LEVEL})"
         )
+        return ", or ".join(["below its floor"] * (len(self.low) < len(self.least)) + [shown] * bool(self.low))
 
 
 class Check(NamedTuple):
@@ -143,7 +141,7 @@ class Check(NamedTuple):
 
     topics: str
     run: str
-    baseline: str  # or "floor 0.3"
+    baseline: str  # or "floor 0.3", or "low floor 0.3"
     measure: str
     mean: float
     improvement: float  # of the mean, below 0 if the run is worse, or below the floor
@@ -312,15 +310,16 @@ def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | N
             above = round(mean - floor, DIFFERENCE_DECIMALS)
             note = "" if run.ranked.any() else f"{name} did not run, as it ranks no topic"
             p = None
-            if floors.by == "low" and not note:
+            if measure in floors.low and not note:
                 if len(values) < MIN_MARGIN_TOPICS:
                     raise ParameterError(
-                        f"floors by low need at least {MIN_MARGIN_TOPICS} topics, not {len(values)}, as on fewer no "
-                        "exact test has p below 0.05: give more topics, or use mean"
+                        f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}, as on "
+                        f"fewer no exact test has p below 0.05: give more topics, or write {measure} without low:"
                     )
                 gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
                 p = estimate.p_above(floor) if estimate else paired_test(gaps, "t", "greater")[1]
-            check = Check(ALL, name, f"floor {floor:g}", str(measure), mean, above, p, bool(note) or above < 0, note)
+            label = f"{'low ' if measure in floors.low else ''}floor {floor:g}"
+            check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or above < 0, note)
             held.append(_Held(check, len(values)))
     return held
 

@@ -138,13 +138,14 @@ def test_floors_are_scipys(seed, baseline):
     found = within_range(scores(np.random.default_rng(seed), "abc", ["AP", "P@5"]))
     tests, runs = (compare_scores(found, baseline), "bc") if baseline else (None, "abc")
     floors = {"AP": 0.4, "P@5": str(found["b"].means[1])}
+    low = {f"low:{name}": floor for name, floor in floors.items()}
     samples = {(run, name): found[run].values[:, n] for run in runs for n, name in enumerate(floors)}
     p = [
         stats.ttest_1samp(values, float(floors[key[1]]), alternative="greater").pvalue
         for key, values in samples.items()
     ]
     expected = dict(zip(samples, holm_by_hand(p), strict=True))
-    by_mean, by_low = (check_gate({"all": found}, tests, None, Floors.parse(floors, by)) for by in ("mean", "low"))
+    by_mean, by_low = (check_gate({"all": found}, tests, None, Floors.parse(each)) for each in (floors, low))
     for gate, by in ((by_mean, "mean"), (by_low, "low")):
         assert {(check.run, check.measure) for check in gate.checks} == {*samples}
         for check_ in gate.checks:
@@ -154,8 +155,11 @@ def test_floors_are_scipys(seed, baseline):
             assert check_.p == (None if by == "mean" else pytest.approx(expected[key]))
             assert check_.failed == (check_.improvement < 0 if by == "mean" else expected[key] >= 0.05)
     assert next(check for check in by_mean.checks if (check.run, check.measure) == ("b", "P@5")).failed is False
-    assert "low end" in str(by_low)
-    both = check_gate({"all": found}, compare_scores(found, "a"), GateRule.parse("worse"), Floors.parse(floors, "low"))
+    assert ("low end" in str(by_low), "low end" in str(by_mean)) == (True, False)
+    each = check_gate({"all": found}, tests, None, Floors.parse({"low:AP": 0.4, "P@5": floors["P@5"]}))
+    assert {(check.baseline[:3], check.measure) for check in each.checks} == {("low", "AP"), ("flo", "P@5")}
+    assert ", or not shown to be at its low floor" in each.rule
+    both = check_gate({"all": found}, compare_scores(found, "a"), GateRule.parse("worse"), Floors.parse(low))
     assert len(both.checks) == 8
     floored = {(check.run, check.measure): check.p for check in both.checks if check.baseline != "a"}
     assert not baseline or all(floored[key] >= expected[key] - 1e-9 for key in floored)
@@ -165,11 +169,13 @@ def test_equal_scores_are_above_a_floor_by_their_number():
     """Whose t would be infinite: n equal scores have p = 1 / 2^n."""
     for n, passed in ((5, True), (8, True)):
         equal = {"a": Scores.single(parse_measure("Success@1"), dict.fromkeys(map(str, range(n)), 1.0))}
-        gate = check_gate({"all": equal}, None, None, Floors.parse({"Success@1": 0.9}, "low"))
+        gate = check_gate({"all": equal}, None, None, Floors.parse({"low:Success@1": 0.9}))
         assert (gate.passed, gate.checks[0].p) == (passed, 0.5**n)
     few = {"a": Scores.single(parse_measure("AP"), dict.fromkeys("1234", 1.0))}
-    low = Floors.parse({"AP": 0.9}, "low")
-    refuses(lambda: check_gate({"all": few}, None, None, low), ParameterError, "at least 5 topics, not 4|use mean", "|")
+    low = Floors.parse({"low:AP": 0.9})
+    refuses(
+        lambda: check_gate({"all": few}, None, None, low), ParameterError, "at least 5 topics, not 4|without low:", "|"
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,8 +208,7 @@ def test_predicted_differences_are_held_by_their_own_error(fail_if, follow):
     people = {name: Scores(measures, qids[:20], values[:20], (), ()) for name, values in whole.items()}
     predicted = {name: Scores(measures, qids, values, (), ()) for name, values in guesses.items()}
     corrections = evaluate_with_predictions(people, predicted, "a")
-    floors = {"AP": 0.4}
-    found = Evaluation(people, corrections=corrections).gated(fail_if, floors=floors, floor_by="low").gate
+    found = Evaluation(people, corrections=corrections).gated(fail_if, floors={"low:AP": 0.4}).gate
     shift, expected = 0.0 if isinstance(fail_if, str) else fail_if, {}
     for column, sign in ((0, 1), (1, -1)):
         gains, guessed = (sign * (one["b"][:, column] - one["a"][:, column]) for one in (whole, guesses))
@@ -211,7 +216,7 @@ def test_predicted_differences_are_held_by_their_own_error(fail_if, follow):
         above = moved.p / 2 if moved.corrected > 0 else 1 - moved.p / 2
         expected["a", str(measures[column])] = (moved.corrected - shift, 1 - above if fail_if == "worse" else above)
     floor = correct_by_people(whole["b"][:20, 0] - 0.4, guesses["b"][:20, 0], guesses["b"][20:, 0])
-    expected["floor 0.4", "AP"] = floor.corrected, floor.p / 2 if floor.corrected > 0 else 1 - floor.p / 2
+    expected["low floor 0.4", "AP"] = floor.corrected, floor.p / 2 if floor.corrected > 0 else 1 - floor.p / 2
     tested = [key for key in expected if fail_if != "lower" or key[0] != "a"]
     corrected = dict(zip(tested, holm_by_hand([expected[key][1] for key in tested]), strict=True))
     assert {(check.baseline, check.measure) for check in found.checks} == {*expected}
