@@ -38,7 +38,7 @@ RULES = [
         excluded="--index --topics --run --file --transfer --vectors --part",
     ),
     *(Rule("--query-vectors", OF_HYBRID, needed) for needed in ("--vectors", "--index", "--topics")),
-    Rule("--query-vectors", OF_HYBRID, excluded="--model --letor"),
+    Rule("--query-vectors", OF_HYBRID, excluded="--letor"),
 ]
 
 
@@ -71,7 +71,11 @@ def rerank(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", help="Model from `greylag train` to rerank by, or from `greylag fuse` to fuse by."),
+        typer.Option(
+            "--model",
+            help="Model from `greylag train` to rerank by, or from `greylag fuse` to fuse by; with --query-vectors, "
+            "one of `greylag train --vectors`.",
+        ),
     ] = None,
     files: Annotated[
         list[str] | None,
@@ -126,7 +130,7 @@ def rerank(
     shared: Shared = context.obj
     check_rules(context, RULES)
     asked, replaced = Part.parse(part), read_files(files or [])
-    learned: Any = None if model is None else load_model(model)
+    learned: Any = None if model is None or query_vectors else load_model(model)
     listed = None
     if letor is not None:
         learned, listed = over_columns(learned, letor)
@@ -134,14 +138,19 @@ def rerank(
     positions = None if index is None else PositionalIndex.from_lucene(index)
     fused = () if learned is None else learned.runs
     embeddings = open_embeddings(vectors, steps, query_vectors)
-    ranked = stages_of(None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer)
+    weighted = query_vectors is not None and model is not None
+    ranked = stages_of(
+        None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer and not weighted
+    )
     calls: list[Any] = [stage for _, stage in ranked]
     queries: Any = None if embeddings is None else embeddings.queries
     hybrid = [] if queries is None else ["hybrid"]
     if hybrid:
-        from greylag.recipes import HybridSearch
+        from greylag.recipes import HybridModel, HybridSearch
 
-        calls.insert(0, HybridSearch(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings)).extend)
+        searched = cast(PositionalIndex, positions)
+        weight = 1.0 if model is None else HybridModel.load(model).on(searched, transfer=transfer)
+        calls.insert(0, HybridSearch(searched, cast(ArrayVectors, embeddings), weight=weight).extend)
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
