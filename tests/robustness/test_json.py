@@ -14,6 +14,7 @@ from greylag.features import parse_features
 from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
 from greylag.rankers import RankingModel
+from greylag.recipes import HybridModel
 from tests.contracts.test_formats import DIVERSITY, FUSION
 from tests.greylag.recipes.test_lambdamart import random_trees
 
@@ -80,13 +81,15 @@ FILES = {
     "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
     "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
     "diversity model": (lambda folder: saved(DIVERSITY, folder), write_model, DiversityModel.load),
+    "hybrid weight": (lambda folder: saved(HybridModel(2.0), folder), write_model, HybridModel.load),
     "fusion": (lambda folder: saved(FUSION, folder), write_model, RankingModel.load),
     "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),
     "retriever": (
         lambda folder: {
             "language": "en",
             "depth": 5,
-            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, "b dog"],
+            "weight": 2.0,
+            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, {"id": "2", "text": "b dog"}],
         },
         write_retriever,
         lambda path: HybridRetriever.load(path, encode),
