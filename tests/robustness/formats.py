@@ -28,6 +28,7 @@ from greylag.features.spec import candidate_pool
 from greylag.index.lucene.documents import write_for_anserini
 from greylag.learning.letor import read_letor
 from greylag.rankers.model import RankingModel
+from greylag.recipes import HybridModel
 from tests.greylag.learning.samples import row_names
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
@@ -429,6 +430,20 @@ def diversity_model_oracle(text):
     return list(content["weights"]), weights, content["k"], content["titles"], content["fingerprint"]
 
 
+def make_hybrid_weight(rng):
+    return saved(HybridModel(round(rng.uniform(0.25, 16), 3), "f", {"queries": ["1", "2"]}))
+
+
+def read_hybrid_weight(path):
+    model = HybridModel.load(path)
+    return model.weight, model.fingerprint, sorted(model.seen)
+
+
+def hybrid_weight_oracle(text):
+    content = read_json(decoded(text))
+    return float(content["weight"]), content["fingerprint"], sorted({*content["provenance"].get("queries", [])})
+
+
 FORMATS = {
     "qrels": Format(make_qrels, read_qrels, qrels_oracle),
     "subtopic qrels": Format(make_subtopic_qrels, read_subtopic_qrels, subtopics_oracle),
@@ -445,4 +460,5 @@ FORMATS = {
     "experiment": Format(make_yaml, lambda path: repr(read_yaml(path)), yaml_oracle),
     "linear model": Format(make_linear_model, read_linear_model, linear_model_oracle),
     "diversity model": Format(make_diversity_model, read_diversity_model, diversity_model_oracle),
+    "hybrid weight": Format(make_hybrid_weight, read_hybrid_weight, hybrid_weight_oracle),
 }

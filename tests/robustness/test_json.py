@@ -16,6 +16,7 @@ from greylag.learning import SavedModel
 from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
 from greylag.rankers import RankingModel
+from greylag.recipes import HybridModel
 from greylag.studies import runner
 from greylag.studies.runner import run_study
 from tests.contracts.test_formats import DIVERSITY, FUSION
@@ -130,13 +131,15 @@ FILES = {
     "XGBoost's trees": (lambda folder: a_model(), write_model, RankingModel.load),
     "XGBoost's dart": (lambda folder: a_model(kind="dart"), write_model, RankingModel.load),
     "diversity model": (lambda folder: saved(DIVERSITY, folder), write_model, DiversityModel.load),
+    "hybrid weight": (lambda folder: saved(HybridModel(2.0), folder), write_model, HybridModel.load),
     "fusion": (lambda folder: saved(FUSION, folder), write_model, RankingModel.load),
     "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),
     "retriever": (
         lambda folder: {
             "language": "en",
             "depth": 5,
-            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, "b dog"],
+            "weight": 2.0,
+            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, {"id": "2", "text": "b dog"}],
         },
         write_retriever,
         lambda path: HybridRetriever.load(path, encode),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from greylag.base import SEEN, ModelError, marked
 from greylag.evaluation import run_tag
@@ -22,6 +22,14 @@ _log = logging.getLogger("greylag")
 
 
 def load_model(path: Path) -> Model:
+    """Load a model that ranks or diversifies."""
+    model: Any = _load(path)
+    if hasattr(model, "weight"):
+        raise ModelError(f"{path}: a weight of hybrid search, which `greylag rerank --query-vectors` ranks by")
+    return cast("Model", model)
+
+
+def _load(path: Path) -> Any:
     """Load a model of any kind."""
     from greylag.rankers import RankingModel
 
@@ -36,6 +44,10 @@ def load_model(path: Path) -> Model:
 
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)
+    from greylag.recipes import HybridModel  # with all recipes
+
+    if content.get("kind") == HybridModel.kind:
+        return HybridModel.of_content(path, content)
     raise ModelError(f"{path}: neither a model that `greylag train` wrote nor one of LightGBM or XGBoost")
 
 
@@ -53,7 +65,7 @@ def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str
     files, qids, tags = list(files), list(rankings), list[str]()
     for path in filter(is_model_file, files):
         with suppress(ModelError):  # whatever reads the file says it
-            model = load_model(path)
+            model = _load(path)
             trained = model.seen
             if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
                 tags.append(SEEN)

@@ -44,7 +44,7 @@ RULES = [
     ),
     Rule("--missing-as-zero", "such a file lacks features", "--letor"),
     *(Rule("--query-vectors", OF_HYBRID, needed) for needed in ("--vectors", "--index", "--topics")),
-    Rule("--query-vectors", OF_HYBRID, excluded="--model --letor"),
+    Rule("--query-vectors", OF_HYBRID, excluded="--letor"),
     Rule("--hits", "a model ranks as many as in its training", excluded="--model --letor"),
 ]
 
@@ -78,7 +78,11 @@ def rerank(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", help="Model from `greylag train` to rerank by, or from `greylag fuse` to fuse by."),
+        typer.Option(
+            "--model",
+            help="Model from `greylag train` to rerank by, or from `greylag fuse` to fuse by; with --query-vectors, "
+            "one of `greylag train --vectors`.",
+        ),
     ] = None,
     files: Annotated[
         list[str] | None,
@@ -138,7 +142,7 @@ def rerank(
     shared: Shared = context.obj
     check_rules(context, RULES)
     asked, replaced = Part.parse(part), read_files(files or [])
-    learned: Any = None if model is None else load_model(model)
+    learned: Any = None if model is None or query_vectors else load_model(model)
     listed = None
     if letor is not None:
         learned, listed = over_columns(learned, letor, missing_as_zero=missing_as_zero)
@@ -148,12 +152,19 @@ def rerank(
     embeddings = open_both(vectors, query_vectors) if vectors and query_vectors else open_embeddings(vectors, steps)
     if run and query_vectors is None and "--hits" in given_options(context):
         raise ParameterError("--hits is the number of candidates of a search, and --run has its own: leave out one")
-    ranked = stages_of(None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer)
+    weighted = query_vectors is not None and model is not None
+    ranked = stages_of(
+        None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer and not weighted
+    )
     calls: list[Any] = [stage for _, stage in ranked]
     queries: Any = None if embeddings is None else embeddings.queries
     hybrid = [] if queries is None else ["hybrid"]
     if hybrid:
-        calls.insert(0, hybrid_stage(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings), queries, hits))
+        from greylag.recipes import HybridModel
+
+        searched = cast(PositionalIndex, positions)
+        weight = 1.0 if model is None else HybridModel.load(model).on(searched, transfer=transfer)
+        calls.insert(0, hybrid_stage(searched, cast(ArrayVectors, embeddings), queries, hits, weight))
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
@@ -187,12 +198,12 @@ def rerank(
 
 
 def hybrid_stage(
-    index: PositionalIndex, vectors: ArrayVectors, queries: Container[str], k: int
+    index: PositionalIndex, vectors: ArrayVectors, queries: Container[str], k: int, weight: float
 ) -> Callable[[Ranking], Ranking]:
     """Make the stage of hybrid search; the general model alone ranks queries without a vector."""
     from greylag.recipes import GeneralRanker, HybridSearch
 
-    search, general = HybridSearch(index, vectors, k=k), GeneralRanker(index)
+    search, general = HybridSearch(index, vectors, k=k, weight=weight), GeneralRanker(index)
     return lambda ranking: (search.extend if ranking.qid in queries else general)(ranking)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from greylag.cli.options import (
     MEASURE,
     SPELLING,
     TOPICS,
+    VECTORS,
     MeasureName,
     Rule,
     Shared,
@@ -37,8 +38,21 @@ from greylag.cli.training_inputs import (
     propose_measure,
     recipe_of_folds,
 )
-from greylag.evaluation import Evaluation, read_folds, write_run
-from greylag.recipes import MODEL_KINDS, TUNED, TrainingResult, model_files, spelt_learner, spelt_model, train_on_letor
+from greylag.cli.vector_inputs import open_both, warn_of_queries
+from greylag.evaluation import Evaluation, compare_scores, read_folds, write_run
+from greylag.index import PositionalIndex
+from greylag.recipes import (
+    HELD_OUT,
+    MODEL_KINDS,
+    TUNED,
+    HybridRecipe,
+    HybridSearch,
+    TrainingResult,
+    model_files,
+    spelt_learner,
+    spelt_model,
+    train_on_letor,
+)
 from greylag.recipes import train as train_by
 
 MODEL = typer.Option(
@@ -50,10 +64,15 @@ MODEL = typer.Option(
     help=f'Model to learn, such as mrf or mrf(max_features=3,mu=500): {", ".join(MODEL_KINDS)}. "help" describes them, '
     '"mrf(help)" the options of mrf.',
 )
+OF_WEIGHT = "the weight of hybrid search is learned from judged topics and both files of vectors"
+UNWEIGHTED, DEPTH = "hybrid without judgements", 1000
 QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; by subtopic for svmdiv and cssvm."
 RULES = [
     Rule("--letor", "the file has topics, documents, features and grades", excluded="--index --qrels --topics --run"),
     Rule("--pool", "its features are counted there", needed="--index"),
+    *(Rule("--query-vectors", OF_WEIGHT, needed) for needed in ("--vectors", "--index", "--topics", "--qrels")),
+    Rule("--vectors", OF_WEIGHT, "--query-vectors"),
+    Rule("--query-vectors", OF_WEIGHT, excluded="--model --run --letor --measure --features --pool"),
     Rule("--validation", "its topics are held out, and chosen by", "--letor", excluded="--folds --out-run"),
 ]
 
@@ -81,6 +100,15 @@ def train(
     measure: MeasureName = MEASURE,
     features: Features = None,
     pool: PoolOption = None,
+    vectors: Annotated[Path | None, VECTORS] = None,
+    query_vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--query-vectors",
+            help="Embeddings of the topics by the encoder of --vectors: learn how much the cosines count in hybrid "
+            "search, for `greylag rerank --model FILE --query-vectors`.",
+        ),
+    ] = None,
     folds: Annotated[
         str | None,
         typer.Option("--folds", metavar="NUMBER|FILE", help="Number of folds of a cross-validation over topics, or a "
@@ -132,6 +160,9 @@ def train(
         whole = train_on_letor(letor, recipe_of, n_jobs=shared.jobs, tag=f"{letor.name}-held-out", progress=write_line)
         finish(shared, whole, name, letor.name, out, out_run)
         return
+    if query_vectors is not None:
+        train_weight(shared, (index, topics, qrels, vectors, query_vectors), parts, out, out_run)
+        return
     if kind.diversifies:
         spelt, form = spelt_model(name, options, objective, features=named)
         inputs = from_subtopics(shared, name, index, topics, qrels, run, named, spelt)
@@ -161,6 +192,38 @@ def train(
     if union:  # so that rerank knows whether to search in the same way
         result = replace(result, fitted=result.fitted.noted({"searched": run is None}))
     finish(shared, result, name, first.tag, out, out_run)
+
+
+def train_weight(
+    shared: Shared, files: tuple[Any, ...], folds: int | Path | None, out: Path, out_run: Path | None
+) -> None:
+    """Learn the weight of hybrid search, compare it with a weight of 1, and save it."""
+    index, topics, qrels, vectors, query_vectors = files  # all are given: see `RULES`
+    embeddings, texts = open_both(vectors, query_vectors), shared.topics(topics)
+    positions, judged = PositionalIndex.from_lucene(index), shared.qrels(qrels, None, topics)
+    known = cast(Mapping[str, Any], embeddings.queries)
+    warn_of_queries(texts, known, "they are left out")
+    texts = {qid: text for qid, text in texts.items() if qid in known}
+    if out_run is None and folds is None:
+        texts = {qid: text for qid, text in texts.items() if qid in judged}
+    first = positions.bm25(DEPTH).run(texts, n_jobs=shared.jobs, tag="bm25")
+    given = read_folds(folds, first) if isinstance(folds, Path) else folds
+    recipe = HybridRecipe(embeddings)
+    result = train_by(first, judged, positions, recipe, folds=given, n_jobs=shared.jobs, tag="hybrid-held-out")
+    if result.held_out is not None and out_run is not None:
+        step = {
+            "name": "hybrid-held-out",
+            "method": "hybrid",
+            "folds": len(result.held_out.folds),
+            "reranks": first.tag,
+        }
+        write_run(result.held_out.run, out_run, metadata=shared.metadata(step, [first.tag]))
+    result.model.save(out)
+    if result.held_out is not None:
+        same = HybridSearch(positions, embeddings).run(texts, n_jobs=shared.jobs, tag=UNWEIGHTED)
+        scores = recipe.score({UNWEIGHTED: same, HELD_OUT: result.held_out.run}, judged, positions)
+        write_line(f"\n{Evaluation(scores, compare_scores(scores, UNWEIGHTED))}")
+    write_line(str(result))
 
 
 def check_diversifier(name: str, asked: Set[str], folds: int | Path | None) -> None:

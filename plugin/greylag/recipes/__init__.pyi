@@ -12,6 +12,8 @@ from .general import GeneralRanker as GeneralRanker
 from .general import general_model as general_model
 from .hybrid import HybridScores as HybridScores
 from .hybrid import HybridSearch as HybridSearch
+from .hybrid_weight import HybridModel as HybridModel
+from .hybrid_weight import HybridRecipe as HybridRecipe
 from .index_free import ColumnRecipe as ColumnRecipe
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMART as LambdaMART
@@ -45,6 +47,7 @@ from .spelling import model_files as model_files
 from .spelling import parse_model as parse_model
 from .spelling import spelt_learner as spelt_learner
 from .spelling import spelt_model as spelt_model
+from .training import HELD_OUT as HELD_OUT
 from .training import MAX_TOPICS as MAX_TOPICS
 from .training import sample_topics as sample_topics
 from .union import FusionWeights as FusionWeights

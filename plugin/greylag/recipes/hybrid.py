@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
@@ -32,7 +32,8 @@ WEIGHT = 0.28
 """The weight of a cosine in standard deviations, times the logarithm of the number of candidates."""
 GRID = np.arange(-4, 9) / 2
 """The binary logarithms of the weights that are compared, in units of `WEIGHT`."""
-MEASURE, DEPTH = "nDCG@10", 10  # which weights are compared by
+MEASURE: str = "nDCG@10"  # which weights are compared by
+DEPTH = 10
 _STRENGTH = 2.0  # of a question's nDCG in the posterior
 EQUAL = 1e-9  # below it, cosines differ by rounding alone
 _OF_COSINE = 4.0  # in the confidence; fixed on other collections, chosen again on those of the page of evidence
@@ -51,6 +52,7 @@ class HybridScores:
     scores: FloatArray  # which rank
     weight: float  # that a cosine is multiplied by
     mean: float  # of the cosines between documents
+    spread: float  # their standard deviation
     candidates: Ranking  # in the order in which the general model scored them, which decides what features see
 
     @property
@@ -87,6 +89,18 @@ def combine_scores(
     return general + weight * (np.where(known, cosines, least) - mean), weight
 
 
+def with_relevant_documents(qids: Iterable[str], judged: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """List the queries that have a relevant document; `ParameterError` if none has."""
+    every = [*qids]
+    kept = [qid for qid in every if max(judged.get(qid, {}).values(), default=0) > 0]
+    if not kept:
+        raise ParameterError(
+            f"none of {len(every)} topics has a relevant document in the judgements: the weight is learned from topics "
+            "that have one"
+        )
+    return kept
+
+
 def shrunk_weight(values: FloatArray) -> float:
     """Choose a weight, as `HybridSearch` says, by each question's measure for each of `GRID`, shape (questions, 13)."""
     logarithm = _STRENGTH * values.sum(axis=0) - GRID**2 / 2
@@ -95,6 +109,21 @@ def shrunk_weight(values: FloatArray) -> float:
     mean = float(posterior @ GRID)
     deviation = float(np.sqrt(posterior @ (GRID - mean) ** 2))
     return float(2.0**mean) if abs(mean) > _SURE * deviation else 1.0
+
+
+def values_by_weight(hits: Sequence[HybridScores], judged: Mapping[str, Mapping[str, int]]) -> FloatArray:
+    """Compute nDCG@10 of queries' candidates by each weight of `GRID`, shape (queries, 13)."""
+    qrels = {one.query.qid: dict(judged[one.query.qid]) for one in hits}
+    runs = (Run(tuple(_ranked_by(one, float(2.0**power)) for one in hits)) for power in GRID)
+    return np.column_stack([score_documents(run, qrels, [MEASURE]).values[:, 0] for run in runs])
+
+
+def _ranked_by(hits: HybridScores, factor: float) -> Ranking:
+    """Rank candidates by another weight; ties go to the better score of BM25."""
+    scores, _ = combine_scores(hits.general, hits.cosines, hits.mean, hits.spread, factor)
+    places = np.lexsort((-hits.bm25, -scores))
+    docids = tuple(map(hits.docids.__getitem__, places[:DEPTH].tolist()))
+    return Ranking(hits.query.qid, hits.query.text, docids, np.arange(len(docids), 0.0, -1.0))
 
 
 @guided
@@ -180,7 +209,7 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        scores, weight = self._combine(general, cosines, self.weight)
+        scores, weight = combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread, self.weight)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
         return HybridScores(
@@ -192,6 +221,7 @@ class HybridSearch(Source):
             scores[order],
             weight,
             self._dense.mean_cosine,
+            self._dense.spread,
             candidates,
         )
 
@@ -212,28 +242,7 @@ class HybridSearch(Source):
         ParameterError
             If no topic has a relevant document.
         """
-        return replace(self, weight=shrunk_weight(self._values_by_weight(as_topics(topics), as_qrels(qrels), n_jobs)))
-
-    def _values_by_weight(
-        self, texts: Mapping[str, str], judged: Mapping[str, dict[str, int]], n_jobs: int | None
-    ) -> FloatArray:
-        """Return nDCG@10 of the topics that have a relevant document, for each weight of `GRID`."""
-        kept = {qid: judged[qid] for qid in texts if max(judged.get(qid, {}).values(), default=0) > 0}
-        if not kept:
-            raise ParameterError(
-                f"none of {len(texts)} topics has a relevant document in the judgements: the weight is learned from "
-                "topics that have one"
-            )
-        queries = [Query(qid, texts[qid]) for qid in kept]
-        every = [*parallel_map(self.scores, queries, what="search", n_jobs=n_jobs)]
-        runs = (Run(tuple(self._ranked_by(hits, float(2.0**power)) for hits in every)) for power in GRID)
-        return np.column_stack([score_documents(run, kept, [MEASURE]).values[:, 0] for run in runs])
-
-    def _combine(self, general: FloatArray, cosines: FloatArray, factor: float) -> tuple[FloatArray, float]:
-        return combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread, factor)
-
-    def _ranked_by(self, hits: HybridScores, factor: float) -> Ranking:
-        """Rank candidates by another weight; ties go to the better score of BM25."""
-        places = np.lexsort((-hits.bm25, -self._combine(hits.general, hits.cosines, factor)[0]))
-        docids = tuple(map(hits.docids.__getitem__, places[:DEPTH].tolist()))
-        return Ranking(hits.query.qid, hits.query.text, docids, np.arange(len(docids), 0.0, -1.0))
+        texts, judged = as_topics(topics), as_qrels(qrels)
+        queries = [Query(qid, texts[qid]) for qid in with_relevant_documents(texts, judged)]
+        hits = [*parallel_map(self.scores, queries, what="search", n_jobs=n_jobs)]
+        return replace(self, weight=shrunk_weight(values_by_weight(hits, judged)))

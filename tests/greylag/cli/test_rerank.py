@@ -1,6 +1,7 @@
 """Tests `rerank`, `ranking_inputs`, `vector_inputs`, `model_inputs`."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from greylag import (
     GeneralRanker,
     LuceneIndex,
     PositionalIndex,
+    Query,
     Ranking,
     Run,
     evaluate,
@@ -23,12 +25,12 @@ from greylag.base import read_json_lines
 from greylag.base.ranking import SEEN
 from greylag.cli.model_inputs import seen_topics
 from greylag.diversity import CSSVM, MMR, Coverage, DiversityModel, GroupLimit, RandomOrder, SVMDiv, XQuAD
-from greylag.evaluation import read_subtopic_qrels, read_titles
+from greylag.evaluation import read_subtopic_qrels, read_titles, split_folds
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index import ArrayVectors
 from greylag.rankers import ManifoldRanker, MaxPassage, RankingModel
-from greylag.recipes import HybridSearch, train
+from greylag.recipes import HybridModel, HybridSearch, train
 from greylag.recipes.spelling import parse_model
 from tests.greylag.cli.conftest import DEMO, ON_BOTH_INDEXES, spelt, unremarked, write_qrels
 
@@ -306,8 +308,59 @@ def test_hybrid_search_by_files_of_vectors(command, refused, made, tmp_path):
     for without in ("--vectors", "--index", "--topics"):
         place = words.index(without)
         assert f"needs {without}" in refused(*words[:place], *words[place + 2 :], files[1], "--out", stale)
-    assert "excludes --model" in refused(*words, files[1], "--model", files[1], "--out", stale)
     assert not stale.exists()
+
+
+def test_a_weight_is_trained_held_out_and_ranked_by(command, refused, made, tmp_path):
+    """As `HybridSearch.learn_weight` of all topics, and for each fold of the others."""
+    rng, topics, index = np.random.default_rng(5), read_topics(made / "topics.tsv"), made / "index"
+    positions, qrels, files = PositionalIndex.from_lucene(index), read_qrels(made / "qrels.txt"), [tmp_path / "d.npz"]
+    docids = positions.docids_of(np.arange(positions.n_documents))
+    rows, queries = rng.standard_normal((len(docids), 9)), rng.standard_normal((len(topics), 9))
+    for query, qid in zip(queries, topics, strict=True):  # near to the relevant documents
+        query[:] = rows[[docid in qrels.get(qid, {}) for docid in docids]].sum(axis=0) + 0.5 * query
+    files.append(tmp_path / "q.npz")
+    np.savez(files[0], ids=docids, vectors=rows)
+    np.savez(files[1], ids=[*topics], vectors=queries)
+    search = HybridSearch(positions, ArrayVectors(docids, rows, dict(zip(topics, queries, strict=True))))
+    model, held_out, out = (tmp_path / name for name in ("w.json", "held-out.run", "out.run"))
+    given = ["--index", index, "--topics", made / "topics.tsv", "--vectors", files[0], "--query-vectors", files[1]]
+    words = ["train", *given, "--qrels", made / "qrels.txt"]
+    code, printed, _ = command(*words, "--folds", 3, "--out", model, "--out-run", held_out)
+    learned = search.learn_weight(topics, qrels)
+    assert learned.weight < 0.9
+    assert HybridModel.load(model).weight == pytest.approx(learned.weight)
+    run = read_run(held_out)
+    means = [evaluate(given, qrels, ["nDCG@10"]).means[0] for given in (search.run(topics), run)]
+    assert [
+        re.search(rf"^{name} +(\S+?)\*?$", printed, re.M)[1] for name in ("hybrid without judgements", "held out")
+    ] == [f"{mean:.4f}" for mean in means]
+    assert (code, f"weigh {learned.weight:.3g} times" in printed) == (0, True)
+    for fold in split_folds([*topics], 3, 0):
+        others = search.learn_weight({qid: text for qid, text in topics.items() if qid not in fold}, qrels)
+        assert [run[qid].docids for qid in fold] == [others(Query(qid, topics[qid])).docids for qid in fold]
+    assert command("rerank", *given, "--model", model, "--out", out)[0] == 0
+    assert {qid: ranking.docids for qid, ranking in read_run(out).items()} == {
+        qid: ranking.docids for qid, ranking in learned.run(topics).items()
+    }
+    assert read_run(out).tag.endswith("+training-topics")
+    for parts, call in (
+        ("a weight of hybrid search|--query-vectors", ["rerank", *given[:4], "--model", model]),
+        ("a weight of hybrid search", ["explain", model]),
+        ("needs --query-vectors", words[:7] + words[9:]),
+        ("needs --qrels", words[:-2]),
+        ("excludes --model", [*words, "--model", "mrf"]),
+    ):
+        message = refused(*call, *([] if call[0] == "explain" else ["--out", tmp_path / "none"]))
+        assert all(part in message for part in parts.split("|"))
+    text = model.read_text()
+    model.write_text(text.replace(HybridModel.load(model).fingerprint, "0" * 64))
+    assert "another collection" in refused("rerank", *given, "--model", model, "--out", tmp_path / "none")
+    assert command("rerank", *given, "--model", model, "--transfer", "--out", out)[0] == 0
+    model.write_text(text.replace("hybrid weight", "linear model"))
+    assert "not a greylag hybrid weight" in refused("rerank", *given, "--model", model, "--out", tmp_path / "none")
+    model.write_text(text.replace('"weight": ', '"weight": -'))
+    assert "weight must be" in refused("rerank", *given, "--model", model, "--out", tmp_path / "none")
 
 
 def test_without_an_index(command, refused, tmp_path):
