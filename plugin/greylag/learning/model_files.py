@@ -6,13 +6,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
-from greylag.base import Faults, FormatError, ModelError, is_file, parse_json, read_blocks, read_text, write_text
+from greylag.base import Faults, FormatError, ModelError, is_file, parse_json, read_text, write_text
 from greylag.index import PositionalIndex
 
 LIGHTGBM = "model of LightGBM"
@@ -119,8 +118,10 @@ def read_content(path: str | Path) -> dict[str, Any]:
         content = {"kind": LIGHTGBM, "text": text.decode()} if text.startswith(b"tree\n") else parse_json(text)
     except FormatError as error:
         message = str(error)
-        with suppress(FormatError):  # of a damaged gzip file
-            if is_file(path) and next(read_blocks(path), b"").startswith(_UBJSON):
+        if is_file(path):
+            with open(path, "rb") as file:
+                is_ubjson = file.read(2) == _UBJSON
+            if is_ubjson:
                 message = f"{path}: XGBoost's UBJSON, which is not read: save JSON, by booster.save_model('model.json')"
         raise ModelError(message) from None
     except (ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData, linear_scores, measure_spreads, weighted_sum
 from greylag.learning.extraction import CountedRankings, training_data
+from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import MEASURES, Objective
 from greylag.learning.preselect import MMRPreselection, binarise
 from greylag.learning.selection import MMRFeatureSelection
@@ -326,7 +327,8 @@ def with_value(value):
         (lambda: training_data(RANKINGS[1:2], QRELS, EXTRACTOR), "1 topics"),
         (lambda: random_data(1).select_queries(["7", "8"]), "7, 8"),
         (lambda: replace(random_data(1), specs=("a",)), "documents 1 names"),
-        (lambda: with_value(np.nan).columns, f"f2 {random_data(1).docids[1]} NaN"),
+        (lambda: with_value(np.nan).columns, f"f2 {random_data(1).docids[1]} NaN trees"),
+        (lambda: with_value(np.inf), f"f2 {random_data(1).docids[1]} inf"),
         (lambda: with_value(-1e200), f"f2 {random_data(1).docids[1]} -1e+200 1e+100"),
         (lambda: split_folds(list(map(str, range(23))), 24, seed=0), "23 24"),
         (lambda: Objective.parse("MAPP"), "'MAPP' AP"),
@@ -344,7 +346,8 @@ def with_value(value):
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [1, 2]), "2 rows 3"),
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [3, -1]), "2 rows X"),
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [1.5, 0.5]), "groups whole 2 rows"),
-        (lambda: RankingData.from_arrays([[1.0], [np.nan]], [0, 1], [2]).columns, "feature 1 document 2 NaN"),
+        (lambda: RankingData.from_arrays([[1.0], [-np.inf]], [0, 1], [2]), "feature 1 document 2 -inf"),
+        (lambda: Selection((0,), ((1.0,),), (1.0,)).predict(with_value(np.nan)), "NaN trees"),
     ],
 )
 def test_refusals(call, parts):
