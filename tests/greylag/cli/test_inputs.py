@@ -29,6 +29,7 @@ from greylag.studies.study import find_study
 WORDS = {
     "tag", "measure", "measures", "form", "method", "fields", "language", "qid", "docid", "top",
     "init", "search_model", "values", "part", "engine", "text_field", "collections", "fail_if", "margin",
+    "floors", "power", "release",
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
 SETTINGS = {
