@@ -155,7 +155,7 @@ def _page(model: Path, ranking: Ranking, explanations: Sequence[Explanation], sh
 
     first = explanation_result(explanations[0], explanations[1] if len(explanations) > 1 else None, shown)
     parts = [Section(table.caption, "", [table]) for table in _tables(explanations, shown)]
-    title = f"Query {ranking.qid}: {ranking.query}"
+    title = f"Query {ranking.qid}: {ranking.query}".removesuffix(": ")
     return report_page(title, [first, *parts], {"model": str(model), "versions": versions()})
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage
+from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage, registered
 from greylag.cli.options import Shared
 from greylag.cli.vector_inputs import warn_of_queries
 from greylag.evaluation import JoinedRuns, Part, RunFile
@@ -48,7 +48,9 @@ def stages_of(
     kind: Any = find_stage(model.stage_name)
     if index is None and "index" in required_parameters(kind):
         raise ParameterError("--model needs --index")
-    return [(model.stage_name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
+    learners = {entry.attr: name for name, entry in registered("learner").items()}  # of which a run's tag has the name
+    name = learners.get(str(model.provenance.get("learner")), model.stage_name)
+    return [(name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 
 def over_columns(model: Any, path: Path, *, missing_as_zero: bool = False) -> tuple[RankingModel, Run]:

@@ -28,7 +28,8 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
             for c in largest(share.cliques)
         ]
         parts.append((share.name, (share.contribution,), (share.weight, share.value), cliques))
-    header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
+    counts = ("tf", "cf", "df") if any(share.cliques for share in explanation.features) else ()
+    header = ("feature, its cliques", "contribution", "weight", "value", *counts)
     caption = f"Query {explanation.qid}, document {explanation.docid}"
     return Table(caption, header, _table_rows(parts, (explanation.score,), len(header), top), SCORE_DECIMALS)
 
@@ -47,7 +48,8 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
             for a, b in paired(share.cliques, other.cliques)
         ]
         parts.append((share.name, (share.contribution, other.contribution), (), cliques))
-    header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
+    counts = ("tf", "tf of the other") if any(share.cliques for share in above.features) else ()
+    header = ("feature, its cliques", "difference", above.docid, below.docid, *counts)
     caption = f"Query {above.qid}, document {above.docid} against {below.docid}"
     return Table(caption, header, _table_rows(parts, (above.score, below.score), len(header), top), SCORE_DECIMALS)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from greylag.base import Run
-from greylag.evaluation import evaluate, read_qrels, read_run, write_run
+from greylag.evaluation import evaluate, read_qrels, read_run, run_tag, write_run
 from greylag.learning import ListwiseRegression, read_letor
 from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
@@ -169,6 +169,11 @@ def test_documents_of_a_file_are_explained(command, refused, files, tmp_path, mo
     assert sum(share["contribution"] for share in one["features"]) == pytest.approx(one["score"], abs=1e-12)
     code, told, err = command(*words, "--docid", "d102-4")
     assert (code, "Query 102, document d102-3 against d102-4" in told) == (0, True)
+    assert re.search(r"^feature, its cliques +difference +d102-3 +d102-4$", told, re.MULTILINE)  # no column of counts
+    page = command(*words, "--format", "html")[1]
+    assert "<th>tf" not in page and "Query 102</title>" in page and "-0.000000" not in page
+    command("rerank", "--letor", test, "--model", learned, "--out", tmp_path / "x.run")
+    assert run_tag(tmp_path / "x.run") == f"test-{model.partition('(')[0]}"
     for wrong, reason in (
         (["--letor", test, "--qid", "1", "--docid", "d1-1"], "topic '1' is not in"),
         (["--letor", test, "--qid", "102", "--docid", "d1"], "'d1' is not ranked for query 102"),

@@ -204,7 +204,7 @@ def _beside(target: Path, suffix: str) -> Path:
 def _recover(target: Path) -> None:
     """Undo a replacement of `target` that was not finished, and remove what is left of it."""
     part, old = _beside(target, "part"), _beside(target, "old")
-    if os.path.lexists(old) and not os.path.lexists(target):
+    if (old / MARK_FILE).is_file() and not old.is_symlink() and not os.path.lexists(target):  # one that greylag made
         old.rename(target)
     for path in (part, old):
         if path.is_symlink() or path.is_file():

@@ -210,6 +210,16 @@ def test_an_interrupted_replacement_is_undone_or_finished(tmp_path, before, afte
     assert names(tmp_path / "a") == {MARK_FILE, after}
 
 
+def test_what_greylag_did_not_make_takes_no_outputs_place(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f".{name}.greylag-lock").touch()
+    (tmp_path / ".a.greylag-old").write_text("planted")
+    (tmp_path / ".b.greylag-old").mkdir()
+    (tmp_path / ".b.greylag-old" / "planted").touch()
+    write_text(tmp_path / "c", "new")  # which sweeps
+    assert not names(tmp_path) & {"a", "b"}
+
+
 def test_the_mark_is_removed_last(tmp_path, monkeypatch):
     """So that what a process leaves that is killed meanwhile is still known as greylag's."""
     make_folder(tmp_path / "made", lambda folder: (folder / "z").mkdir())
