@@ -14,6 +14,7 @@ SECTIONS = {
     if "```python" in section
 }
 NEEDS = {
+    "Haystack": "haystack",
     "LangChain": "langchain_core",
     "LangChain's MMR": "langchain_core",
     "LlamaIndex": "llama_index.core",
@@ -33,6 +34,7 @@ def test_section(name, tmp_path, monkeypatch):
     lay_out(tmp_path)
     shutil.copy(ROOT / "runs" / "example.run", tmp_path / "bm25.run")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")  # or it would report each run over the network
     run_text(SECTIONS[name], name)
 
 
