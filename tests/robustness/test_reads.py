@@ -234,9 +234,12 @@ class Own(Stage):
     assert (own / ".out.run.greylag-work").exists()
     write_data(own, 2)
     write_module(own / "mine" / "late.py", 2)
+    again = rerank(7)
+    assert (again.returncode, "work begins anew" in again.stderr) == (-signal.SIGKILL, True)
     done = rerank(0)
     assert done.returncode == 0, done.stderr
-    assert "work begins anew" in done.stderr
+    assert "going on from" in done.stderr  # from the second command's work
+    assert "anew" not in done.stderr
     ranks = [line.split()[2] for line in (own / "out.run").read_text().splitlines()]
     assert ranks == [f"d{rank}" for rank in range(5, 0, -1)] * 12
     assert Path(own / "out.run").read_text().count("\n") == 60

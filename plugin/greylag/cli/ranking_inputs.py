@@ -49,7 +49,7 @@ def stages_of(
     if index is None and "index" in required_parameters(kind):
         raise ParameterError("--model needs --index")
     learners = {entry.attr: name for name, entry in registered("learner").items()}  # of which a run's tag has the name
-    name = learners.get(str(model.provenance.get("learner")), model.stage_name)
+    name = learners.get(model.learner, model.stage_name)
     return [(name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 

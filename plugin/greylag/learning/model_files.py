@@ -56,6 +56,11 @@ class SavedModel(ABC):
         names = (self.provenance.get(key) for key in ("queries", "validation"))
         return frozenset(qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str))
 
+    @property
+    def learner(self) -> str:
+        """The class of its learner; "" if it is not known."""
+        return str(self.provenance.get("learner", ""))
+
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
         """Return the entries of the file, as JSON values."""

@@ -26,7 +26,7 @@ import numpy as np
 from greylag.base.runtime.encoding import decode, encode
 from greylag.base.runtime.interrupts import is_interrupt
 from greylag.base.runtime.parallel import keeping
-from greylag.base.runtime.reads import Reads, reading, unchanged
+from greylag.base.runtime.reads import Reads, at_present, reading
 
 MIN_KEPT_SECONDS = 1.0
 """Seconds of work that are not worth keeping."""
@@ -246,14 +246,17 @@ class WorkLog:
 
     def _key(self, key: str) -> bytes:
         if not self._scope:
-            self._scope = hashlib.sha256(self._depends().encode()).digest()
+            self._scope, anew = hashlib.sha256(self._depends().encode()).digest(), False
             self._reads_key = _digest(self._scope, b"reads")
-            if self._was_there and (kept := self._cache.load(self._reads_key)):
+            while self._was_there and (kept := self._cache.load(self._reads_key)):
                 self._earlier = json.loads(kept)
-                if not unchanged(self._earlier):
-                    _log.info("%s: files that were read for it have changed, so that the work begins anew", self.path)
-                    self._scope, self._earlier = hashlib.sha256(self._scope + os.urandom(16)).digest(), {}
-                    self._reads_key = _digest(self._scope, b"reads")
+                if (present := at_present(self._earlier)) == self._earlier:
+                    break
+                # Under what the files are now, so that a third command goes on from a second.
+                self._scope, self._earlier = _digest(self._scope, json.dumps(present, sort_keys=True).encode()), {}
+                self._reads_key, anew = _digest(self._scope, b"reads"), True
+            if anew and not self._earlier:
+                _log.info("%s: files that were read for it have changed, so that the work begins anew", self.path)
         return _digest(self._scope, key.encode())
 
 

@@ -137,10 +137,12 @@ def merge_reads(state: State) -> None:
 
 def unchanged(state: Any) -> bool:
     """Return whether all that was read is as it was; false of anything else than a `State`."""
-    if not isinstance(state, Mapping):
-        return False
-    now = ((_version if isinstance(stamp, str) else _stamp)(name) for name, stamp in state.items())
-    return [*now] == [*state.values()]
+    return isinstance(state, Mapping) and at_present(state) == state
+
+
+def at_present(state: Mapping[str, Any]) -> State:
+    """Return what the files and packages of a state are now."""
+    return {name: (_version if isinstance(stamp, str) else _stamp)(name) for name, stamp in state.items()}
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
