@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -108,11 +109,14 @@ class Floors:
     @classmethod
     def parse(cls, floors: Mapping[str, str | float]) -> Floors:
         """Parse floors by name of measure, numbers or their text; ``low:`` before the name is of the low end."""
+        if not isinstance(floors, Mapping) or not all(isinstance(name, str) for name in floors):
+            raise ParameterError(f"floors are by name of measure, such as {{'AP': 0.3}}, not {floors!r:.60}")
         least, low = dict[Measure, float](), set[Measure]()
         for name, given in floors.items():
             measure = parse_measure(name.removeprefix("low:"))
             low |= {measure} if name.startswith("low:") else set()
-            floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(given)
+            floor = given if isinstance(given, Real) and not isinstance(given, bool) else math.nan
+            floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(floor)
             if not math.isfinite(floor):
                 raise ParameterError(f"floor of {measure} is {given!r:.60}: give a score such as 0.3")
             if measure in least:
@@ -130,7 +134,7 @@ class Floors:
     def describe(self, correction: str) -> str:
         """Write what a mean is if a check fails."""
         shown = (
-            "not shown to be at its low floor or above (low end of its one-sided 95 % t interval, "
+            "not shown to be at its low floor or above (low end of its one-sided 95 % interval, t or exact binomial, "
             f"{correction} correction, p below {SIGNIFICANCE_LEVEL})"
         )
         return ", or ".join(["below its floor"] * (len(self.low) < len(self.least)) + [shown] * bool(self.low))
@@ -235,6 +239,7 @@ def check_gate(
 ) -> Gate:
     """Check runs against baselines on each part of the topics, and by floors on all, as `Evaluation.gated` says."""
     correction: Correction = "holm" if tests is None else tests.correction  # type: ignore[assignment]
+    correction = "holm" if correction == "tukey" else correction  # which is of all pairs of runs, and not of floors
     held, rules = list[_Held](), list[str]()
     if tests is not None and rule is not None:
         if isinstance(tests, Corrections):
@@ -261,16 +266,13 @@ def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: 
             gain, p, reason = round(float(gains.mean()), DIFFERENCE_DECIMALS), None, c.not_run
             if baseline.ranked.any() and not run.ranked.any():
                 reason = reason or f"{c.run} did not run, as it ranks no topic"
-            if not np.isfinite(gains).all():
-                reason = "a score is no number"
             same = not (reason or gains.any())
             if rule.kind != "lower" and not (reason or same):
                 _check_topics(topics, len(gains), rule)
                 if rule.margin is not None and topics == ALL:
                     _check_room(c, float(baseline.means[column]), rule.margin)
                 p = rule.p(gains, tests.test)
-                p, reason = (p, "") if 0 <= p <= 1 else (None, "its p is no number")
-            failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
+            failed, mean = bool(reason) or gain < 0, float(run.values[:, column].mean())
             note = IDENTICAL if same else reason
             check = Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note)
             held.append(_Held(check, len(gains), rule.kind == "worse"))
@@ -313,15 +315,35 @@ def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | N
             if measure in floors.low and not note:
                 if len(values) < MIN_MARGIN_TOPICS:
                     raise ParameterError(
-                        f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}, as on "
-                        f"fewer no exact test has p below 0.05: give more topics, or write {measure} without low:"
+                        f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}: give "
+                        f"more topics, or write {measure} without low:"
                     )
-                gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
-                p = estimate.p_above(floor) if estimate else paired_test(gaps, "t", "greater")[1]
+                # Without an error, all scores by people are equal.
+                p = (
+                    estimate.p_above(floor)
+                    if estimate and estimate.error
+                    else _p_above(values, floor, measure.range[0])
+                )
             label = f"{'low ' if measure in floors.low else ''}floor {floor:g}"
             check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or above < 0, note)
             held.append(_Held(check, len(values)))
     return held
+
+
+def _p_above(values: FloatArray, floor: float, worst: float) -> float:
+    """Test that the mean of scores is above a floor, one-sided: by t, or exactly if all are one score or the worst.
+
+    Then their number is binomial, with at most the probability that makes the mean the floor. Five of five successes
+    do not show a floor of 0.9, as a mean of 0.9 has them in 0.9^5 = 59 % of cases.
+    """
+    from scipy import stats
+
+    values = np.round(values, DIFFERENCE_DECIMALS)
+    others = np.unique(values[values > worst])
+    if len(others) > 1:
+        return paired_test(values - floor, "t", "greater")[1]
+    share = (floor - worst) / (float(others[0]) - worst) if len(others) and math.isfinite(worst) else 1.0
+    return float(stats.binom.sf(np.sum(values > worst) - 1, len(values), min(share, 1.0)))
 
 
 def _decided(held: Sequence[_Held], correction: Correction) -> tuple[Check, ...]:
