@@ -333,7 +333,7 @@ def power_table(powers: Sequence[LossPower], topics: int) -> Table:
         "random; one that is spread over all topics is found on fewer."
     )
     rows: list[Row] = [
-        (c.run, c.measure, Marked(100 * c.found, ".0f", " %"), c.topics or f"> {MOST_TOPICS}", c.least) for c in powers
+        (c.run, c.measure, Marked(c.found, ".2f"), c.topics or f"> {MOST_TOPICS}", c.least) for c in powers
     ]
     return Table(note, ("run", "measure", "found", "topics for 80 %", "least loss"), rows)
 

@@ -73,6 +73,7 @@ def test_tables_and_refusals():
     (table,) = made.tables()[1:]
     assert [row[0] for row in table.rows] == ["a", "b"]
     assert "of losses of 0.05" in table.caption
+    assert [row[2].value for row in table.rows] == [power.found for power in made.powers]  # a share, as in JSON
     assert made.to_dict()["power"][1]["topics"] == made.powers[1].topics
     refuses(lambda: two.powered(0.9), ParameterError, "a loss of 0.9|AP of a|smaller", "|")
     refuses(lambda: two.powered("5%"), ParameterError, "write 0.05")
