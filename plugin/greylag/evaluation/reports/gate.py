@@ -266,13 +266,15 @@ def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: 
             gain, p, reason = round(float(gains.mean()), DIFFERENCE_DECIMALS), None, c.not_run
             if baseline.ranked.any() and not run.ranked.any():
                 reason = reason or f"{c.run} did not run, as it ranks no topic"
+            if not np.isfinite(gains).all():
+                reason = "a score is no number"
             same = not (reason or gains.any())
             if rule.kind != "lower" and not (reason or same):
                 _check_topics(topics, len(gains), rule)
                 if rule.margin is not None and topics == ALL:
                     _check_room(c, float(baseline.means[column]), rule.margin)
                 p = rule.p(gains, tests.test)
-            failed, mean = bool(reason) or gain < 0, float(run.values[:, column].mean())
+            failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
             note = IDENTICAL if same else reason
             check = Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note)
             held.append(_Held(check, len(gains), rule.kind == "worse"))
@@ -294,7 +296,7 @@ def _held_estimates(corrections: Corrections, rule: GateRule) -> list[_Held]:
             _check_room(row, means[str(row.baseline), row.measure], rule.margin)
         p = None if same or rule.kind == "lower" else rule.p_of_estimate(difference, sign)
         mean, note = means[row.run, row.measure], IDENTICAL if same else ""
-        check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, gain < 0, note)
+        check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, not gain >= 0, note)
         held.append(_Held(check, corrections.topics, rule.kind == "worse"))
     return held
 
@@ -310,49 +312,49 @@ def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | N
             values, estimate = run.values[:, run.measures.index(measure)], estimates.get((name, measure))
             mean = estimate.corrected if estimate else float(values.mean())
             above = round(mean - floor, DIFFERENCE_DECIMALS)
+            gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
             note = "" if run.ranked.any() else f"{name} did not run, as it ranks no topic"
-            p = None
+            note, p = note if np.isfinite(gaps).all() else "a score is no number", None
             if measure in floors.low and not note:
                 if len(values) < MIN_MARGIN_TOPICS:
                     raise ParameterError(
                         f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}: give "
                         f"more topics, or write {measure} without low:"
                     )
+                worst = round(measure.range[0] - floor, DIFFERENCE_DECIMALS)
                 # Without an error, all scores by people are equal.
-                p = (
-                    estimate.p_above(floor)
-                    if estimate and estimate.error
-                    else _p_above(values, floor, measure.range[0])
-                )
+                p = estimate.p_above(floor) if estimate and estimate.error else _p_above(gaps, worst)
             label = f"{'low ' if measure in floors.low else ''}floor {floor:g}"
-            check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or above < 0, note)
+            check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or not above >= 0, note)
             held.append(_Held(check, len(values)))
     return held
 
 
-def _p_above(values: FloatArray, floor: float, worst: float) -> float:
-    """Test that the mean of scores is above a floor, one-sided: by t, or exactly if all are one score or the worst.
+def _p_above(gaps: FloatArray, worst: float) -> float:
+    """Test that the mean of scores less a floor is above 0, one-sided: by t, or exactly if all are one or the worst.
 
-    Then their number is binomial, with at most the probability that makes the mean the floor. Five of five successes
-    do not show a floor of 0.9, as a mean of 0.9 has them in 0.9^5 = 59 % of cases.
+    Then their number is binomial, with at most the probability that makes the mean 0. Five of five successes do not
+    show a floor of 0.9, as a mean of 0.9 has them in 0.9^5 = 59 % of cases.
     """
     from scipy import stats
 
-    values = np.round(values, DIFFERENCE_DECIMALS)
-    others = np.unique(values[values > worst])
+    others = np.unique(gaps[gaps > worst])
     if len(others) > 1:
-        return paired_test(values - floor, "t", "greater")[1]
-    share = (floor - worst) / (float(others[0]) - worst) if len(others) and math.isfinite(worst) else 1.0
-    return float(stats.binom.sf(np.sum(values > worst) - 1, len(values), min(share, 1.0)))
+        return paired_test(gaps, "t", "greater")[1]
+    share = worst / (worst - float(others[0])) if len(others) and math.isfinite(worst) else 1.0
+    return float(stats.binom.sf(np.sum(gaps > worst) - 1, len(gaps), min(share, 1.0)))
 
 
 def _decided(held: Sequence[_Held], correction: Correction) -> tuple[Check, ...]:
     """Decide tested checks by corrected p, and put those that failed first."""
-    tested = [place for place, each in enumerate(held) if each.check.p is not None]
-    corrected = correct([held[place].check.p or 0.0 for place in tested], correction).tolist()
-    decided = [each.check for each in held]
-    for place, p in zip(tested, corrected, strict=True):  # one that is no number fails, too
-        failed = not p >= SIGNIFICANCE_LEVEL if held[place].worse else not p < SIGNIFICANCE_LEVEL
+    decided = [
+        c if c.p is None or 0 <= c.p <= 1 else c._replace(p=None, failed=True, note="its p is no number")
+        for c, *_ in held
+    ]
+    tested = [place for place, check in enumerate(decided) if check.p is not None]
+    corrected = correct([decided[place].p or 0.0 for place in tested], correction).tolist()
+    for place, p in zip(tested, corrected, strict=True):
+        failed = p < SIGNIFICANCE_LEVEL if held[place].worse else p >= SIGNIFICANCE_LEVEL
         decided[place] = decided[place]._replace(p=p, failed=failed)
     return tuple(sorted(decided, key=lambda check: (not check.failed, check.improvement)))
 
