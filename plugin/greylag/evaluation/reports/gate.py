@@ -279,8 +279,7 @@ def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: 
             check = Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note)
             held.append(_Held(check, len(gains), rule.kind == "worse"))
     if rule.kind == "worse" and tests.test != "t":
-        tested = [(each.check.topics, each.topics) for each in held if each.check.p is not None]
-        _check_reach([part for part, _ in tested], [size for _, size in tested], tests)
+        _check_reach([each for each in held if each.check.p is not None], tests)
     return held
 
 
@@ -388,8 +387,9 @@ def _check_room(c: Comparison | Corrected, baseline: float, margin: float) -> No
         )
 
 
-def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance) -> None:
+def _check_reach(tested: Sequence[_Held], tests: Significance) -> None:
     """Raise `ParameterError` for an exact test that would find no run worse, whatever its scores."""
+    sizes = [each.topics for each in tested]
 
     def reaches(least: int) -> bool:
         """Whether all checks could fail at once, had they this many topics or more."""
@@ -400,7 +400,7 @@ def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance
         return
     needed = next(number for number in range(1, 1000) if reaches(number))
     fewest = min(range(len(sizes)), key=sizes.__getitem__)
-    where, remedy = _where_and_remedy(parts[fewest])
+    where, remedy = _where_and_remedy(tested[fewest].check.topics)
     raise ParameterError(
         f"{where}no run can be shown to be worse on {sizes[fewest]} topics by the {TEST_NAMES[tests.test]} in "
         f"{len(sizes)} checks, which needs at least {needed}: {remedy}, or use lower"
