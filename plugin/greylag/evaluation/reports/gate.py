@@ -158,7 +158,7 @@ class _Held(NamedTuple):
     """A check before p is corrected."""
 
     check: Check
-    topics: int = 0
+    topics: int = 0  # of a run's test against a baseline, by which an exact test reaches a p
     worse: bool = False  # whether a small p fails, and not a large one
 
 
@@ -296,7 +296,7 @@ def _held_estimates(corrections: Corrections, rule: GateRule) -> list[_Held]:
         p = None if same or rule.kind == "lower" else rule.p_of_estimate(difference, sign)
         mean, note = means[row.run, row.measure], IDENTICAL if same else ""
         check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, not gain >= 0, note)
-        held.append(_Held(check, corrections.topics, rule.kind == "worse"))
+        held.append(_Held(check, worse=rule.kind == "worse"))
     return held
 
 
@@ -325,7 +325,7 @@ def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | N
                 p = estimate.p_above(floor) if estimate and estimate.error else _p_above(gaps, worst)
             label = f"{'low ' if measure in floors.low else ''}floor {floor:g}"
             check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or not above >= 0, note)
-            held.append(_Held(check, len(values)))
+            held.append(_Held(check))
     return held
 
 
