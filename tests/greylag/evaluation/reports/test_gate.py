@@ -190,6 +190,16 @@ def test_two_scores_are_held_against_a_low_floor_by_the_exact_binomial_test(meas
     )
 
 
+def test_equal_scores_by_people_are_held_against_a_low_floor_by_their_number():
+    """Where they are equal, a corrected mean has no error."""
+    measures, qids = (parse_measure("AP"),), tuple(map(str, range(20)))
+    people = {"a": Scores(measures, qids[:8], np.ones((8, 1)), (), ())}
+    predicted = {"a": Scores(measures, qids, np.linspace(0.5, 1, 20)[:, None], (), ())}
+    found = Evaluation(people, corrections=evaluate_with_predictions(people, predicted, None))
+    (made,) = found.gated(floors={"low:AP": 0.9}).gate.checks
+    assert (made.mean, made.p, made.failed) == (1.0, pytest.approx(0.9**8), True)
+
+
 def test_floors_beside_tukeys_test_are_corrected_by_holm():
     """As the studentised range is of pairs of runs."""
     found = within_range(scores(np.random.default_rng(0), "abc", ["AP"]))
