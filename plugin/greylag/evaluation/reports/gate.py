@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -18,10 +17,9 @@ from greylag.base import (
     ParameterError,
     Table,
     as_text,
-    parse_number,
     visible,
 )
-from greylag.evaluation.scoring.margins import check_margin, parse_margin
+from greylag.evaluation.scoring.margins import as_number, check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure, parse_measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scoring.predicted import Corrected, Corrections, Estimate
@@ -115,9 +113,7 @@ class Floors:
         for name, given in floors.items():
             measure = parse_measure(name.removeprefix("low:"))
             low |= {measure} if name.startswith("low:") else set()
-            floor = given if isinstance(given, Real) and not isinstance(given, bool) else math.nan
-            floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(floor)
-            if not math.isfinite(floor):
+            if not math.isfinite(floor := as_number(given)):
                 raise ParameterError(f"floor of {measure} is {given!r:.60}: give a score such as 0.3")
             if measure in least:
                 raise ParameterError(f"floor of {measure} is given twice: give it once")
