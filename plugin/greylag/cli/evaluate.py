@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from greylag.base import FormatError, ParameterError, read_pairs, write_text
+from greylag.base import FormatError, ParameterError, read_pairs, visible, write_text
 from greylag.cli.options import NAMED_FILES, Rule, Shared, Teams, TheNames, check_rules, given_options, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.evaluation import (
@@ -282,12 +282,14 @@ def evaluate(
 def _write_sheets(evaluation: Evaluation, folder: Path) -> None:
     """Write an evaluation's sheets into a folder, which is made."""
     sheets = evaluation.sheets()
+    if strange := sorted({path.name for path in folder.glob("participant-*")} - sheets.keys()):
+        raise FormatError(folder, None, f"has {strange[0]} of other sheets: name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FormatError(folder, None, f"cannot be made ({error.strerror}): name a folder") from None
     for name, text in sheets.items():
-        write_text(folder / name, text)
+        write_text(folder / name, visible(text))  # names of files may be no text
 
 
 def _agreement(

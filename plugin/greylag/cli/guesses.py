@@ -45,6 +45,7 @@ OPTIONS = {
             "kendall correlation rank-correlation": "--tau",
             "kappa agreement second-qrels qrels2 other second": "--other-qrels",
             "difficulty sheets participants hardest median": "--out-sheets FOLDER",
+            "summary no-per-query means mean": "nothing: means are shown, unless there is --per-query",
             "alpha max-p level": "nothing: the level is 0.05, and --format json has every p",
             "fail-if-worse fail-on-regression": "--fail-if worse",
             "fail-under min min-score threshold fail-below at-least minimum": "--floor MEASURE=SCORE",

@@ -362,3 +362,7 @@ def test_sheets_are_those_of_python(command, made, runs, tmp_path):
     }
     (tmp_path / "file").write_text("")
     assert "name a folder" in command(*words, "--out-sheets", tmp_path / "file")[2]
+    assert "has participant-1-B.csv of other sheets" in command(*words, "--out-sheets", tmp_path / "new" / "sheets")[2]
+    (odd := tmp_path / os.fsdecode(b"\xff.run")).write_bytes(runs[0].read_bytes())
+    assert command("evaluate", odd, *words[3:], "--out-sheets", tmp_path / "odd")[0] == 0
+    assert "\\udcff.run" in next((tmp_path / "odd").glob("participant-1-*.csv")).read_text()

@@ -15,6 +15,7 @@ import pytest
 from greylag import __version__, compare, write_run
 from greylag.base import Ranking, Run
 from greylag.evaluation import Scores, compare_scores, parse_measure, read_evaluation
+from greylag.evaluation.reports.gate import Floors, check_gate
 from tests.greylag.cli.conftest import write_qrels
 from tests.greylag.evaluation.reports.test_gate import check
 from tests.refusals import refuses
@@ -287,3 +288,6 @@ def test_a_p_that_is_no_number_never_passes(fail_if, correction, test, value):
     gate = check({"all": found}, tests, fail_if)
     assert not gate.passed
     assert not gate.to_dict()["passed"]
+    if value != np.inf:  # which is above any floor
+        floors = Floors.parse({"AP": 1e-9}), Floors.parse({"low:AP": 1e-9})
+        assert not any(check_gate({"all": found}, tests, None, floor).passed for floor in floors)

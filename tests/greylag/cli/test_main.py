@@ -212,7 +212,7 @@ def test_closed_streams(closed):
 
 def test_characters_that_change_the_terminal_are_escaped():
     assert visible("a\tb\nc é") == "a\tb\nc é"
-    assert visible("\x1b[2J\r\x9b\u202e\u2066") == r"\x1b[2J\r\x9b\u202e\u2066"
+    assert visible("\x1b[2J\r\x9b\u202e\u2066\udcff\uffff") == r"\x1b[2J\r\x9b\u202e\u2066\udcff\uffff"
 
 
 def test_lines_are_above_the_progress_line(capfd):

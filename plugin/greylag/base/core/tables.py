@@ -31,8 +31,11 @@ Cell = str | float | Marked | None
 Row = Sequence[Cell]
 Library = Literal["pandas", "polars"]
 
-# Control characters but tabs and line breaks, and marks and overrides of the writing direction.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Control characters but tabs and line breaks, marks and overrides of the writing direction, and what neither XML nor
+# UTF-8 can have, such as the bytes of a file's name that are no text.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 _FORMULA = "=", "+", "-", "@", "\t", "\r"  # what a cell begins with that spreadsheets compute
 _MARKDOWN = re.compile(r"[\\|*_`<>\[\]]")

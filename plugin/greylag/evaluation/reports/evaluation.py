@@ -297,7 +297,7 @@ class Evaluation(Formatted):
 
     def released(self, release: str) -> Evaluation:
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
-        if release.splitlines() != [release]:
+        if not isinstance(release, str) or release.splitlines() != [release]:
             raise ParameterError(f"release {release!r:.60} is not text of one line")
         return replace(self, release=release, gate=None)
 
@@ -320,7 +320,8 @@ class Evaluation(Formatted):
             to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
         floors : mapping of str to float, optional
             The least means by name of measure, which need no baseline. With "low:" before the name, as in "low:AP",
-            a check fails if the low end of the mean's one-sided 95 % t interval is below.
+            a check fails if the low end of the mean's one-sided 95 % interval is below: by t, or the exact binomial
+            one (Clopper and Pearson) if each score is the worst or one other, as by Success@k.
         """
         rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
         least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors)

@@ -17,10 +17,9 @@ from greylag.base import (
     ParameterError,
     Table,
     as_text,
-    parse_number,
     visible,
 )
-from greylag.evaluation.scoring.margins import check_margin, parse_margin
+from greylag.evaluation.scoring.margins import as_number, check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure, parse_measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scoring.predicted import Corrected, Corrections, Estimate
@@ -108,12 +107,13 @@ class Floors:
     @classmethod
     def parse(cls, floors: Mapping[str, str | float]) -> Floors:
         """Parse floors by name of measure, numbers or their text; ``low:`` before the name is of the low end."""
+        if not isinstance(floors, Mapping) or not all(isinstance(name, str) for name in floors):
+            raise ParameterError(f"floors are by name of measure, such as {{'AP': 0.3}}, not {floors!r:.60}")
         least, low = dict[Measure, float](), set[Measure]()
         for name, given in floors.items():
             measure = parse_measure(name.removeprefix("low:"))
             low |= {measure} if name.startswith("low:") else set()
-            floor = parse_number(given.strip().encode()) if isinstance(given, str) else float(given)
-            if not math.isfinite(floor):
+            if not math.isfinite(floor := as_number(given)):
                 raise ParameterError(f"floor of {measure} is {given!r:.60}: give a score such as 0.3")
             if measure in least:
                 raise ParameterError(f"floor of {measure} is given twice: give it once")
@@ -130,7 +130,7 @@ class Floors:
     def describe(self, correction: str) -> str:
         """Write what a mean is if a check fails."""
         shown = (
-            "not shown to be at its low floor or above (low end of its one-sided 95 % t interval, "
+            "not shown to be at its low floor or above (low end of its one-sided 95 % interval, t or exact binomial, "
             f"{correction} correction, p below {SIGNIFICANCE_LEVEL})"
         )
         return ", or ".join(["below its floor"] * (len(self.low) < len(self.least)) + [shown] * bool(self.low))
@@ -154,7 +154,7 @@ class _Held(NamedTuple):
     """A check before p is corrected."""
 
     check: Check
-    topics: int = 0
+    topics: int = 0  # of a run's test against a baseline, by which an exact test reaches a p
     worse: bool = False  # whether a small p fails, and not a large one
 
 
@@ -235,6 +235,7 @@ def check_gate(
 ) -> Gate:
     """Check runs against baselines on each part of the topics, and by floors on all, as `Evaluation.gated` says."""
     correction: Correction = "holm" if tests is None else tests.correction  # type: ignore[assignment]
+    correction = "holm" if correction == "tukey" else correction  # which is of all pairs of runs, and not of floors
     held, rules = list[_Held](), list[str]()
     if tests is not None and rule is not None:
         if isinstance(tests, Corrections):
@@ -269,14 +270,12 @@ def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: 
                 if rule.margin is not None and topics == ALL:
                     _check_room(c, float(baseline.means[column]), rule.margin)
                 p = rule.p(gains, tests.test)
-                p, reason = (p, "") if 0 <= p <= 1 else (None, "its p is no number")
             failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
             note = IDENTICAL if same else reason
             check = Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, failed, note)
             held.append(_Held(check, len(gains), rule.kind == "worse"))
     if rule.kind == "worse" and tests.test != "t":
-        tested = [(each.check.topics, each.topics) for each in held if each.check.p is not None]
-        _check_reach([part for part, _ in tested], [size for _, size in tested], tests)
+        _check_reach([each for each in held if each.check.p is not None], tests)
     return held
 
 
@@ -292,8 +291,8 @@ def _held_estimates(corrections: Corrections, rule: GateRule) -> list[_Held]:
             _check_room(row, means[str(row.baseline), row.measure], rule.margin)
         p = None if same or rule.kind == "lower" else rule.p_of_estimate(difference, sign)
         mean, note = means[row.run, row.measure], IDENTICAL if same else ""
-        check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, gain < 0, note)
-        held.append(_Held(check, corrections.topics, rule.kind == "worse"))
+        check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, not gain >= 0, note)
+        held.append(_Held(check, worse=rule.kind == "worse"))
     return held
 
 
@@ -308,29 +307,49 @@ def _floored(scores: Mapping[str, Scores], tests: Significance | Corrections | N
             values, estimate = run.values[:, run.measures.index(measure)], estimates.get((name, measure))
             mean = estimate.corrected if estimate else float(values.mean())
             above = round(mean - floor, DIFFERENCE_DECIMALS)
+            gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
             note = "" if run.ranked.any() else f"{name} did not run, as it ranks no topic"
-            p = None
+            note, p = note if np.isfinite(gaps).all() else "a score is no number", None
             if measure in floors.low and not note:
                 if len(values) < MIN_MARGIN_TOPICS:
                     raise ParameterError(
-                        f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}, as on "
-                        f"fewer no exact test has p below 0.05: give more topics, or write {measure} without low:"
+                        f"a floor of the low end needs at least {MIN_MARGIN_TOPICS} topics, not {len(values)}: give "
+                        f"more topics, or write {measure} without low:"
                     )
-                gaps = np.round(values - floor, DIFFERENCE_DECIMALS)
-                p = estimate.p_above(floor) if estimate else paired_test(gaps, "t", "greater")[1]
+                worst = round(measure.range[0] - floor, DIFFERENCE_DECIMALS)
+                # Without an error, all scores by people are equal.
+                p = estimate.p_above(floor) if estimate and estimate.error else _p_above(gaps, worst)
             label = f"{'low ' if measure in floors.low else ''}floor {floor:g}"
-            check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or above < 0, note)
-            held.append(_Held(check, len(values)))
+            check = Check(ALL, name, label, str(measure), mean, above, p, bool(note) or not above >= 0, note)
+            held.append(_Held(check))
     return held
+
+
+def _p_above(gaps: FloatArray, worst: float) -> float:
+    """Test that the mean of scores less a floor is above 0, one-sided: by t, or exactly if all are one or the worst.
+
+    Then their number is binomial, with at most the probability that makes the mean 0. Five of five successes do not
+    show a floor of 0.9, as a mean of 0.9 has them in 0.9^5 = 59 % of cases.
+    """
+    from scipy import stats
+
+    others = np.unique(gaps[gaps > worst])
+    if len(others) > 1:
+        return paired_test(gaps, "t", "greater")[1]
+    share = worst / (worst - float(others[0])) if len(others) and math.isfinite(worst) else 1.0
+    return float(stats.binom.sf(np.sum(gaps > worst) - 1, len(gaps), min(share, 1.0)))
 
 
 def _decided(held: Sequence[_Held], correction: Correction) -> tuple[Check, ...]:
     """Decide tested checks by corrected p, and put those that failed first."""
-    tested = [place for place, each in enumerate(held) if each.check.p is not None]
-    corrected = correct([held[place].check.p or 0.0 for place in tested], correction).tolist()
-    decided = [each.check for each in held]
-    for place, p in zip(tested, corrected, strict=True):  # one that is no number fails, too
-        failed = not p >= SIGNIFICANCE_LEVEL if held[place].worse else not p < SIGNIFICANCE_LEVEL
+    decided = [
+        c if c.p is None or 0 <= c.p <= 1 else c._replace(p=None, failed=True, note="its p is no number")
+        for c, *_ in held
+    ]
+    tested = [place for place, check in enumerate(decided) if check.p is not None]
+    corrected = correct([decided[place].p or 0.0 for place in tested], correction).tolist()
+    for place, p in zip(tested, corrected, strict=True):
+        failed = p < SIGNIFICANCE_LEVEL if held[place].worse else p >= SIGNIFICANCE_LEVEL
         decided[place] = decided[place]._replace(p=p, failed=failed)
     return tuple(sorted(decided, key=lambda check: (not check.failed, check.improvement)))
 
@@ -364,8 +383,9 @@ def _check_room(c: Comparison | Corrected, baseline: float, margin: float) -> No
         )
 
 
-def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance) -> None:
+def _check_reach(tested: Sequence[_Held], tests: Significance) -> None:
     """Raise `ParameterError` for an exact test that would find no run worse, whatever its scores."""
+    sizes = [each.topics for each in tested]
 
     def reaches(least: int) -> bool:
         """Whether all checks could fail at once, had they this many topics or more."""
@@ -376,7 +396,7 @@ def _check_reach(parts: Sequence[str], sizes: Sequence[int], tests: Significance
         return
     needed = next(number for number in range(1, 1000) if reaches(number))
     fewest = min(range(len(sizes)), key=sizes.__getitem__)
-    where, remedy = _where_and_remedy(parts[fewest])
+    where, remedy = _where_and_remedy(tested[fewest].check.topics)
     raise ParameterError(
         f"{where}no run can be shown to be worse on {sizes[fewest]} topics by the {TEST_NAMES[tests.test]} in "
         f"{len(sizes)} checks, which needs at least {needed}: {remedy}, or use lower"

@@ -145,11 +145,10 @@ def with_teams(table: Table, teams: Mapping[str, str]) -> Table:
     if not teams or "run" not in table.header:
         return table
     place = list(table.header).index("run") + 1
-
-    def added(row: Row) -> Row:  # a heading has one cell
-        return row if len(row) < place else [*row[:place], teams.get(str(row[place - 1]), ""), *row[place:]]
-
-    rows = [row if len(row) == 1 < len(table.header) else added(row) for row in table.rows]
+    rows = [
+        row if len(row) == 1 < len(table.header) else [*row[:place], teams.get(str(row[place - 1]), ""), *row[place:]]
+        for row in table.rows  # a heading has one cell
+    ]
     return replace(table, header=[*table.header[:place], "team", *table.header[place:]], rows=rows)
 
 

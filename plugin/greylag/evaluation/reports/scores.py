@@ -10,6 +10,8 @@ from itertools import combinations_with_replacement
 from string import ascii_letters
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from greylag.base import TREC_EVAL, Marked, ParameterError, Row, Table
 from greylag.evaluation.scoring.agreement import MOST_NAMES, document_grades, few_names
 from greylag.evaluation.scoring.measures import Measure
@@ -309,13 +311,15 @@ def simulate_power(scores: Mapping[str, Scores], loss: float) -> tuple[LossPower
     found = list[LossPower]()
     for name, run in scores.items():
         for column, measure in enumerate(run.measures):
-            low, high = measure.range
+            worst = measure.range[measure.family.lower_is_better]
             values, number = run.values[:, column], len(run.measures)
-            gaps = high - values if measure.family.lower_is_better else values - low
-            if not (math.isfinite(gaps.sum()) and loss < gaps.mean() and len(values) > 1):
+            if measure.family.summary != "mean" or not math.isfinite(worst) or len(values) < 2:
+                raise ParameterError(f"power is of a mean over two topics or more, and {measure} of {name} is none")
+            gaps = np.abs(values - worst)
+            if not loss < gaps.mean():
                 raise ParameterError(
                     f"a loss of {loss:g} is not below {gaps.mean():.4g}, by which {measure} of {name} can be worse at "
-                    "most, on two topics or more: give a smaller one"
+                    "most: give a smaller one"
                 )
             share = loss_power(gaps, loss, len(values), comparisons=number)
             needed = topics_for_loss(gaps, loss, comparisons=number)
@@ -333,7 +337,7 @@ def power_table(powers: Sequence[LossPower], topics: int) -> Table:
         "random; one that is spread over all topics is found on fewer."
     )
     rows: list[Row] = [
-        (c.run, c.measure, Marked(100 * c.found, ".0f", " %"), c.topics or f"> {MOST_TOPICS}", c.least) for c in powers
+        (c.run, c.measure, Marked(c.found, ".2f"), c.topics or f"> {MOST_TOPICS}", c.least) for c in powers
     ]
     return Table(note, ("run", "measure", "found", "topics for 80 %", "least loss"), rows)
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from greylag.base import FloatArray, Marked, Row, Table, as_tsv
-from greylag.evaluation.reports.figures import Figure, bar_figure, interval_figure
+from greylag.base import Marked, ParameterError, Row, Table, as_tsv
+from greylag.evaluation.reports.figures import Bar, Figure, bar_figure, interval_figure
 from greylag.evaluation.reports.report import Part, Section, report_page
 from greylag.evaluation.scoring.scores import DIFFERENCE_DECIMALS, Scores
+
+BEST, MEDIAN = -3, -2  # columns of the sheet of topics; the last one is the worst
 
 
 def topic_sheet(scores: Mapping[str, Scores], relevant: Mapping[str, int]) -> Table:
@@ -38,29 +40,27 @@ def topic_sheet(scores: Mapping[str, Scores], relevant: Mapping[str, int]) -> Ta
 
 def participant_sheet(topics: Table, scores: Mapping[str, Scores], runs: Sequence[str]) -> Table:
     """Add a participant's runs to the sheet of topics: their scores, and how far these are from the median."""
-    by_run = {name: scores[name].by_query for name in runs}
-    rows: list[Row] = []
-    for row in topics.rows:
-        found = [by_qid[str(row[0])] for by_qid in by_run.values()]
-        gaps = [Marked(_gap(value, row), "+.4f") for value in found]
-        rows.append([*row, *map(Marked, found), *gaps])
     header = [*topics.header, *runs, *(f"{name} less median" for name in runs)]
+    if twice := [name for name in runs if header.count(name) > 1]:
+        raise ParameterError(f"run {twice[0]!r} has the name of another column of its sheet: give it another name")
+    by_run, gaps = [scores[name].by_query for name in runs], [_less(topics, scores[name], MEDIAN) for name in runs]
+    rows: list[Row] = [
+        [*row, *(Marked(by_qid[str(row[0])]) for by_qid in by_run), *(Marked(gap[n], "+.4f") for gap in gaps)]
+        for n, row in enumerate(topics.rows)
+    ]
     return replace(topics, header=header, rows=rows)
 
 
 def standing(topics: Table, scores: Mapping[str, Scores], runs: Sequence[str]) -> Table:
     """Count the topics on which runs are the best of all, above the median, at it and below."""
-    loss, rows = next(iter(scores.values())).measures[0].family.lower_is_better, list[Row]()
+    measure, rows = scores[runs[0]].measures[0], list[Row]()
     for name in runs:
-        by_qid = scores[name].by_query
-        signs = np.sign([(-1 if loss else 1) * _gap(by_qid[str(row[0])], row) for row in topics.rows])
-        bests = sum(by_qid[str(row[0])] == _value(row[-3]) for row in topics.rows)
+        signs = np.sign(_less(topics, scores[name], MEDIAN)) * (-1 if measure.family.lower_is_better else 1)
         counts = [int((signs == sign).sum()) for sign in (1, 0, -1)]
+        bests = _less(topics, scores[name], BEST).count(0.0)
         rows.append([name, Marked(float(scores[name].means[0])), bests, *counts])
-    measure = next(iter(scores.values())).measures[0]
-    return Table(
-        "Topics by the run's score", ["run", str(measure), "best", "better than median", "equal", "worse"], rows
-    )
+    header = ["run", str(measure), "best", "better than median", "equal", "worse"]
+    return Table("Topics by the run's score", header, rows)
 
 
 def make_sheets(
@@ -71,48 +71,44 @@ def make_sheets(
     for name in scores:
         members.setdefault(teams.get(name, name), []).append(name)
     topics, measure = topic_sheet(scores, relevant), next(iter(scores.values())).measures[0]
-    stems = {
-        team: f"participant-{number}-{re.sub('[^A-Za-z0-9]+', '-', team)[-40:].strip('-')}"
-        for number, team in enumerate(sorted(members), 1)
-    }
-    links = {"Topics": "topics.html", **{team: f"{stem}.html" for team, stem in stems.items()}}
-    files = {"topics.csv": as_tsv(topics, "excel")}
-    sections = [Section("Topics", parts=[topics, _topic_chart(topics, str(measure))])]
-    files["topics.html"] = report_page("Topics", sections, origin, links)
-    for team, stem in stems.items():
-        runs, loss = members[team], measure.family.lower_is_better
+    sheets = {"topics": ("Topics", topics, Section("Topics", parts=[topics, _topic_chart(topics, str(measure))]))}
+    for number, team in enumerate(sorted(members), 1):
+        runs = members[team]
         own = participant_sheet(topics, scores, runs)
-        gaps = {name: scores[name].by_query for name in runs}
-        panels = {
-            name: sorted(
-                (
-                    (str(row[0]), gap, (gap > 0) != loss)
-                    for row in topics.rows
-                    for gap in [_gap(by_qid[str(row[0])], row)]
-                ),
-                key=lambda bar: -bar[1],
-            )
-            for name, by_qid in gaps.items()
-        }
-        chart = bar_figure(f"{measure} less the median of all runs, by topic", f"{measure} less median", panels, own)
-        files[f"{stem}.csv"] = as_tsv(own, "excel")
-        parts: list[Part] = [standing(topics, scores, runs), chart, own]
-        files[f"{stem}.html"] = report_page(team, [Section("Runs against the median", parts=parts)], origin, links)
+        parts: list[Part] = [standing(topics, scores, runs), _gaps_chart(own, topics, scores, runs), own]
+        stem = f"participant-{number}-{re.sub('[^A-Za-z0-9]+', '-', team)[-40:].strip('-')}".rstrip("-")
+        sheets[stem] = team, own, Section("Runs against the median", parts=parts)
+    links = {title: f"{stem}.html" for stem, (title, *_) in sheets.items()}
+    files = dict[str, str]()
+    for stem, (title, table, section) in sheets.items():
+        files[f"{stem}.csv"] = as_tsv(table, "excel")
+        files[f"{stem}.html"] = report_page(title, [section], origin, links)
     return files
 
 
 def _topic_chart(topics: Table, measure: str) -> Figure:
     """Draw each topic's median with a line from the worst to the best."""
-    ends = {str(row[0]): [_value(cell) for cell in row[-3:]] for row in topics.rows}
+    ends = {str(row[0]): [_value(cell) for cell in row[BEST:]] for row in topics.rows}
     rows = {qid: (median, (min(best, worst), max(best, worst)), 0) for qid, (best, median, worst) in ends.items()}
     return interval_figure(f"{topics.caption}: median, and a line from worst to best", measure, rows)
+
+
+def _gaps_chart(own: Table, topics: Table, scores: Mapping[str, Scores], runs: Sequence[str]) -> Figure:
+    """Draw how far a participant's runs are from the median on each topic."""
+    measure, panels = scores[runs[0]].measures[0], dict[str, list[Bar]]()
+    for name in runs:
+        gaps = zip(topics.rows, _less(topics, scores[name], MEDIAN), strict=True)
+        bars = [(str(row[0]), gap, (gap > 0) != measure.family.lower_is_better) for row, gap in gaps]
+        panels[name] = sorted(bars, key=lambda bar: -bar[1])
+    return bar_figure(f"{measure} less the median of all runs, by topic", f"{measure} less median", panels, own)
 
 
 def _value(cell: Any) -> float:
     return float(cell.value)
 
 
-def _gap(value: float, row: Row) -> float:
-    """Return a score less the median of its topic; 0 if they are equal but for rounding."""
-    gap: FloatArray = np.round(value - _value(row[-2]), DIFFERENCE_DECIMALS)
-    return float(gap) + 0.0
+def _less(topics: Table, run: Scores, column: int) -> list[float]:
+    """Return a run's score less that of a column of the sheet, by topic; 0 if they are equal but for rounding."""
+    by_qid = run.by_query
+    gaps = (by_qid[str(row[0])] - _value(row[column]) for row in topics.rows)
+    return [float(np.round(gap, DIFFERENCE_DECIMALS)) + 0.0 for gap in gaps]

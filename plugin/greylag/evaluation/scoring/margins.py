@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
+from typing import Any
 
 from greylag.base import ParameterError, check_positive, parse_number
 from greylag.evaluation.scoring.measures import Measure
 
 
+def as_number(value: Any) -> float:
+    """Return a number, or that of a text; NaN for anything else."""
+    if isinstance(value, str):
+        return parse_number(value.strip().encode())
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+
+
 def parse_margin(name: str, margin: str | float, others: str = "") -> float:
     """Parse a margin, a number or its text; refuse per cent with what to write. `others` may be given in its place."""
-    number = margin if isinstance(margin, Real) and not isinstance(margin, bool) else math.nan
-    if isinstance(margin, str):
-        number = parse_number(margin.encode())
-        share = parse_number(margin.strip().removesuffix("%").strip().encode()) / 100
-        if "%" in margin and math.isfinite(share):
-            raise ParameterError(f"{name} is a difference of scores, not per cent: write {share:g} for {margin!r}")
-    value = float(number)
+    value = as_number(margin)
+    if isinstance(margin, str) and "%" in margin and math.isfinite(share := as_number(margin.strip("% ")) / 100):
+        raise ParameterError(f"{name} is a difference of scores, not per cent: write {share:g} for {margin!r}")
     if math.isnan(value):
         raise ParameterError(f"{name} must be {others}a margin such as 0.01, not {margin!r:.60}")
     check_positive(**{name: value})

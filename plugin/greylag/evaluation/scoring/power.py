@@ -77,7 +77,7 @@ class LossPower:
     least: float | None  # the least loss of which these topics show 80 %; None if not even the loss of all
 
 
-def loss_power(gaps: FloatArray, loss: float, topics: int, *, comparisons: int = 1, seed: int = 0) -> float:
+def loss_power(gaps: FloatArray, loss: float, topics: int, *, comparisons: int = 1) -> float:
     """Return the share of simulated losses that a one-sided paired t-test at level 0.05 / `comparisons` shows.
 
     In each of 2,000 draws, `topics` topics are drawn from those of `gaps` with replacement, and a topic's score falls
@@ -92,7 +92,7 @@ def loss_power(gaps: FloatArray, loss: float, topics: int, *, comparisons: int =
         At most the mean of `gaps`.
     topics : int >= 2
     """
-    rng = np.random.default_rng([seed, topics])
+    rng = np.random.default_rng([0, topics])
     drawn = gaps[rng.integers(0, len(gaps), (DRAWS, topics))]
     lost = drawn * (rng.random((DRAWS, topics)) < loss / gaps.mean())
     deviation = lost.std(axis=1, ddof=1)

@@ -422,6 +422,8 @@ def _read(
     blocks, tag = chain([head], blocks), Path(path).name.split(".")[0] or "run"
     if is_table(head):
         return tag, _known(JsonRun.groups(read_table(blocks, path), faults), topics, notes)
+    if not (faults.lenient or math.isnan(parse_number(head.partition(b"\n")[0].strip()))):
+        raise FormatError(path, 1, "has a score alone: write a run, as greylag rerank --letor FILE --out FILE.run does")
     scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
     others = [form.columns for form in RUN_FORMATS[1:]]
     rows: Rows = fitting(path, split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scan))

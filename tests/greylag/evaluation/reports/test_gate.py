@@ -165,17 +165,49 @@ def test_floors_are_scipys(seed, baseline):
     assert not baseline or all(floored[key] >= expected[key] - 1e-9 for key in floored)
 
 
-def test_equal_scores_are_above_a_floor_by_their_number():
-    """Whose t would be infinite: n equal scores have p = 1 / 2^n."""
-    for n, passed in ((5, True), (8, True)):
-        equal = {"a": Scores.single(parse_measure("Success@1"), dict.fromkeys(map(str, range(n)), 1.0))}
-        gate = check_gate({"all": equal}, None, None, Floors.parse({"low:Success@1": 0.9}))
-        assert (gate.passed, gate.checks[0].p) == (passed, 0.5**n)
+@pytest.mark.parametrize(
+    ("measure", "values", "floor", "share"),
+    [
+        ("Success@1", [1] * 5, 0.54, 0.54),
+        ("Success@1", [1] * 5, 0.9, 0.9),
+        ("Success@1", [1] * 17 + [0] * 3, 0.6, 0.6),
+        ("Success@1", [0] * 9, 0.5, 0.5),
+        ("AP", [0.6] * 6 + [0] * 2, 0.3, 0.5),
+        ("AP", [0.3] * 6, 0.4, 1),
+        ("utility", [2] * 6, 1, 1),
+    ],
+)
+def test_two_scores_are_held_against_a_low_floor_by_the_exact_binomial_test(measure, values, floor, share):
+    """Of which t is none, and half of all signs no chance: a rate of .9 has five of five in 59 % of cases."""
+    two = {"a": Scores.single(parse_measure(measure), dict(zip(map(str, range(30)), map(float, values), strict=False)))}
+    (made,) = check_gate({"all": two}, None, None, Floors.parse({f"low:{measure}": floor})).checks
+    assert made.p == pytest.approx(stats.binomtest(sum(map(bool, values)), len(values), share, "greater").pvalue)
+    assert made.failed == (made.p >= 0.05)
     few = {"a": Scores.single(parse_measure("AP"), dict.fromkeys("1234", 1.0))}
     low = Floors.parse({"low:AP": 0.9})
     refuses(
         lambda: check_gate({"all": few}, None, None, low), ParameterError, "at least 5 topics, not 4|without low:", "|"
     )
+
+
+def test_equal_scores_by_people_are_held_against_a_low_floor_by_their_number():
+    """Where they are equal, a corrected mean has no error."""
+    measures, qids = (parse_measure("AP"),), tuple(map(str, range(20)))
+    people = {"a": Scores(measures, qids[:8], np.ones((8, 1)), (), ())}
+    predicted = {"a": Scores(measures, qids, np.linspace(0.5, 1, 20)[:, None], (), ())}
+    found = Evaluation(people, corrections=evaluate_with_predictions(people, predicted, None))
+    (made,) = found.gated(floors={"low:AP": 0.9}).gate.checks
+    assert (made.mean, made.p, made.failed) == (1.0, pytest.approx(0.9**8), True)
+
+
+def test_floors_beside_tukeys_test_are_corrected_by_holm():
+    """As the studentised range is of pairs of runs."""
+    found = within_range(scores(np.random.default_rng(0), "abc", ["AP"]))
+    tukey = Evaluation(found).tested(compare_scores(found, correction="tukey"))
+    gate = tukey.gated(floors={"low:AP": 0.45}).gate
+    p = [stats.ttest_1samp(run.values[:, 0], 0.45, alternative="greater").pvalue for run in found.values()]
+    assert sorted(check.p for check in gate.checks) == pytest.approx(sorted(holm_by_hand(p)))
+    assert "Holm's correction" in gate.rule
 
 
 @pytest.mark.parametrize(
@@ -185,6 +217,9 @@ def test_equal_scores_are_above_a_floor_by_their_number():
         ({"AP": 1.1}, "up to 1"),
         ({"AP": "30%"}, "such as 0.3"),
         ({"AP": np.nan}, "such as 0.3"),
+        ({"AP": True}, "such as 0.3"),
+        ({"AP": None}, "such as 0.3"),
+        ("AP=0.3", "by name of measure"),
         ({"AP": 0.3, "map": 0.2}, "AP is given twice"),
         ({"subtopic-loss@5": 0.3}, "better the higher"),
         ({"gm_map": 0.3}, "leave it out"),

@@ -7,10 +7,12 @@ from statistics import median
 import numpy as np
 import pytest
 
-from greylag.evaluation import compare, evaluate
+from greylag.base import ParameterError
+from greylag.evaluation import Evaluation, compare, evaluate
 from greylag.evaluation.reports.sheets import participant_sheet, standing, topic_sheet
 from tests.greylag.evaluation.reports.test_verdict import scores
 from tests.greylag.evaluation.scoring import samples
+from tests.refusals import refuses
 
 TEAMS = {"a": "x/y", "b": "x/y", "c": "<z>", "d": "d"}
 
@@ -70,4 +72,12 @@ def test_pages_link_each_other_and_have_a_chart_each():
         assert float(row["b less median"]) == pytest.approx(by_qid["b"][qid] - middle, abs=1e-11)
         assert (float(row["a"]), float(row["median"])) == pytest.approx((by_qid["a"][qid], middle))
     assert len(found.sheets()) == 10
+    assert found.of_teams({**TEAMS, "c": "日本"}).sheets().keys() >= {"participant-3.csv", "participant-3.html"}
     assert files == found.of_teams(TEAMS).sheets()
+
+
+def test_a_run_with_the_name_of_another_column_is_refused():
+    """Readers of CSV by column would take its scores for those of the best."""
+    for name in ("best", "median", "qid", "a less median"):
+        found = Evaluation(scores(np.random.default_rng(0), ["a", name], ["AP"]))
+        refuses(lambda: found.of_teams({"a": "t", name: "t"}).sheets(), ParameterError, f"run {name!r}")  # noqa: B023

@@ -73,6 +73,10 @@ def test_tables_and_refusals():
     (table,) = made.tables()[1:]
     assert [row[0] for row in table.rows] == ["a", "b"]
     assert "of losses of 0.05" in table.caption
+    assert [row[2].value for row in table.rows] == [power.found for power in made.powers]  # a share, as in JSON
     assert made.to_dict()["power"][1]["topics"] == made.powers[1].topics
     refuses(lambda: two.powered(0.9), ParameterError, "a loss of 0.9|AP of a|smaller", "|")
+    refuses(lambda: Evaluation({"a": run(0, n=1)}).powered(0.01), ParameterError, "two topics or more")
+    refuses(lambda: Evaluation({"a": run(0, name="gm_map")}).powered(0.01), ParameterError, "of a mean|gm_map", "|")
+    refuses(lambda: Evaluation({"a": run(0, name="utility")}).powered(0.01), ParameterError, "of a mean|utility", "|")
     refuses(lambda: two.powered("5%"), ParameterError, "write 0.05")

@@ -128,6 +128,7 @@ LENIENT = [
     (read_topics, "<DOC><DOCNO>1</DOCNO> x <DOCNO>2</DOCNO> y</DOC>", "1", "<DOCNO>", None),
     (read_topics, '[{"number": 1, "title": "x"},\n{"number": 2}]\n', "1", "array: write one object per line", None),
     (read_topics, '{"topic_id": "1", "topics": [{"lang": "eng", "topic_title": "x"}]}\n', "1", "jq -c", None),
+    (docids, "0.5\n0.25\n", "1", "a score alone", None),
     (docids, "1 Q0 a 1 3 t\r1 Q0 b 2 2 t\r", "1", "carriage return", None),
     (read_qrels, "1 0 a 1\n1 0 b 1\r1 0 c 2\n", "2", "carriage return", None),
     (read_topics, "\xfd7zXZ\0", "", "unpack it first with xz", None),
