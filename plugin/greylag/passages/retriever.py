@@ -142,6 +142,8 @@ class HybridRetriever:
     ) -> None:
         check_counts(depth=depth)
         self._passages = _passages(passages)
+        if not self._passages:
+            raise ParameterError("there are no passages: give one at least")
         self._encode, self._encode_query = encode, encode_query or encode
         self._depth, self._language = int(depth), language
         every = [fields for _, fields in self._passages.values()]
@@ -447,7 +449,8 @@ class HybridRetriever:
             raise ParameterError(f"questions are {shown(questions)}: give relevant passages by question")
         texts = {str(n): check_text(text, "a question") or " " for n, text in enumerate(questions)}
         grades = [
-            value if isinstance(value, Mapping) else dict.fromkeys(_members(value), 1) for value in questions.values()
+            value if isinstance(value, Mapping) else {as_identifier(docid, "an id"): 1 for docid in _members(value)}
+            for value in questions.values()
         ]
         qrels = as_qrels(dict(zip(texts, grades, strict=True)))
         for qid, judged in qrels.items():
@@ -581,8 +584,6 @@ def _copied(value: Any) -> Any:
 def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return texts and other fields of passages by identifier."""
     passages = as_passages(given)
-    if not passages:
-        raise ParameterError("there are no passages: give one at least")
     keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
     copies = []
     for key, passage in zip(keys, passages, strict=True):
