@@ -388,7 +388,10 @@ class HybridRetriever:
         own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
         rows = {text: row for (_, text), row in own.items()}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
-        rows |= zip(new, _encoded(self._encode, new), strict=True)
+        fresh, width = _encoded(self._encode, new), self._vectors.array.shape[1]
+        if new and fresh.shape[1] != width:
+            raise ParameterError(f"the encoder's vectors have {fresh.shape[1]} dimensions, and the retriever's {width}")
+        rows |= zip(new, fresh, strict=True)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
         vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}

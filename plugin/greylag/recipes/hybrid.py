@@ -199,21 +199,12 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        scores, weight = combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread, self.weight)
+        mean, spread = self._dense.mean_cosine, self._dense.spread
+        scores, weight = combine_scores(general, cosines, mean, spread, self.weight)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
-        return HybridScores(
-            query,
-            ranked,
-            candidates.scores[order],
-            general[order],
-            cosines[order],
-            scores[order],
-            weight,
-            self._dense.mean_cosine,
-            self._dense.spread,
-            candidates,
-        )
+        columns = candidates.scores[order], general[order], cosines[order], scores[order]
+        return HybridScores(query, ranked, *columns, weight, mean, spread, candidates)
 
     def learn_weight(self, topics: TopicsLike, qrels: QrelsLike, *, n_jobs: int | None = None) -> HybridSearch:
         """Return the search with the weight that is learned from judged topics, whatever its weight was.

@@ -438,6 +438,10 @@ def indexed(*places):
     return lambda texts: {"data": [{"embedding": [1.0], "index": place} for place in places]}
 
 
+def narrowed(texts):
+    return encode(texts)[:, : 5 if "a text" in texts else 8]
+
+
 ROWS = encode([*TEXTS.values()])
 
 
@@ -525,6 +529,7 @@ ROWS = encode([*TEXTS.values()])
                 ({"max_per_group": 1, "group": "sorce"}, "max_per_group|'sorce'"),
             )
         ],
+        (lambda: make(encode=narrowed).with_passages(add={"new": "a text"}), "5 dimensions|8"),
         (lambda: RETRIEVER.with_passages(add=PASSAGES), "add|passage 'p0'|remove="),
         (lambda: RETRIEVER.with_passages(remove="p77"), "remove|'p77'"),
         (lambda: RETRIEVER.with_passages(remove=["p7", "p7"]), "remove|'p7'|twice"),
