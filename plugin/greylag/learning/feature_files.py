@@ -23,6 +23,7 @@ from greylag.base import (
     name_rows,
     naming,
     read_rows,
+    shown,
 )
 from greylag.evaluation import SORT_REMEDY, read_feature_rows
 
@@ -35,12 +36,19 @@ _LABEL = re.compile(rb"^[ \t]*[-+]?\d{1,9}(?=[ \t]+\d+:|[ \t]*(?:#|$))", re.MULT
 
 def feature_rows(source: Any, absent: float | None) -> Rows:
     """Read a feature file in any form, or a frame; `absent` as in `read_letor`."""
+    if absent not in (None, 0) and absent == absent:  # noqa: PLR0124
+        raise ParameterError(f"absent is {shown(absent)}: give 0.0 or math.nan, as `RankingModel.absent` does")
     if is_frame(source):
         return _rows_of(source, absent)
     path = Path(source)
     if path.suffix == ".parquet":
+        polars = imported("polars", "polars")
+        try:
+            frame = polars.read_parquet(path)
+        except (OSError, polars.exceptions.PolarsError) as error:
+            raise FormatError(path, None, f"cannot be read as Parquet: {str(error).splitlines()[0]:.99}") from None
         with naming(path):
-            return _rows_of(imported("polars", "polars").read_parquet(path), absent)
+            return _rows_of(frame, absent)
     groups = next((file for file in (Path(f"{path}{ending}") for ending in GROUP_ENDINGS) if is_file(file)), None)
     if groups is None:
         return read_feature_rows(path, absent)

@@ -92,5 +92,6 @@ def _fit(
         )
     weight = shrunk_weight(np.array([values[qid] for qid in queries]))
     model = HybridModel(weight, fingerprint, {"greylag": __version__, "queries": [*queries]})
-    outcome = f"The cosines weigh {weight:.3g} times what they do without judgements ({len(queries)} topic{'s' * (len(queries) != 1)})."
+    topics = f"{len(queries)} topic{'s' * (len(queries) != 1)}"
+    outcome = f"The cosines weigh {weight:.3g} times what they do without judgements ({topics})."
     return Fitted(model, queries, float("nan"), (), outcome=outcome)

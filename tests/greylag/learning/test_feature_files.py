@@ -100,6 +100,14 @@ def test_columns_that_lack():
     refuses(lambda: read_letor(pd.DataFrame({"qid": [], "label": [], "x": []})), ParameterError, "no rows")
 
 
+def test_files_and_arguments_that_are_neither(tmp_path):
+    refuses(lambda: read_letor(tmp_path / "none.parquet"), FormatError, "none.parquet No such file")
+    (tmp_path / "f.parquet").write_text("1 qid:1 1:1\n")
+    refuses(lambda: read_letor(tmp_path / "f.parquet"), FormatError, "f.parquet cannot be read as Parquet")
+    refuses(lambda: read_letor(letor(tmp_path / "f.txt"), absent=5), ParameterError, "absent 5 0.0 math.nan")
+    np.testing.assert_array_equal(read_letor(tmp_path / "f.txt", absent=0).X, read_letor(tmp_path / "f.txt").X)
+
+
 @pytest.mark.parametrize("scanned", [0, letor_text.MIN_BYTES])
 def test_what_is_left_out_is_what_the_model_takes_it_for(tmp_path, monkeypatch, scanned):
     monkeypatch.setattr(letor_text, "MIN_BYTES", scanned)

@@ -93,7 +93,7 @@ def read_feature_rows(
     read from each block of lines. With either, lines may leave out all features.
     """
     value, times = _NUMBER if absent is None else rb"(?i:nan|" + _NUMBER + rb")", b"*"
-    form = _Form() if absent is None and change is None else _Form(_line(value, times), absent or 0.0)
+    form = _Form() if absent is None and change is None else _Form(_line(value, times), float(absent or 0))
     blocks: list[_Block] = []
     lines = rows = 0
     with Faults(path, lenient=None) as faults, step("reading features") as current:
