@@ -14,7 +14,7 @@ import typer
 
 from greylag.base import ParameterError, Ranking, Table, as_text, cite, names_of_others, versions
 from greylag.cli.model_inputs import load_model
-from greylag.cli.options import INDEX, LETOR, TOPICS, TRANSFER, Rule, Shared, check_rules
+from greylag.cli.options import INDEX, LETOR, MISSING_AS_ZERO, TOPICS, TRANSFER, Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
 from greylag.index import LuceneIndex, PositionalIndex
 from greylag.rankers import (
@@ -30,7 +30,10 @@ from greylag.rankers import (
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
 
-RULES = [Rule("--letor", "the file has the documents and features", excluded="--index --topics --run --transfer")]
+RULES = [
+    Rule("--letor", "the file has the documents and features", excluded="--index --topics --run --transfer"),
+    Rule("--missing-as-zero", "such a file lacks features", "--letor"),
+]
 _log = logging.getLogger("greylag")
 GENERAL = "general"
 
@@ -70,6 +73,7 @@ def explain(
     letor: Annotated[
         Path | None, typer.Option("--letor", help=f"{LETOR} with the document, for a model of such a file.")
     ] = None,
+    missing_as_zero: Annotated[bool, MISSING_AS_ZERO] = False,
 ) -> None:
     """Show a model's weights, training data and scores; with --qid and --docid, break down a document's score.
 
@@ -110,7 +114,7 @@ def explain(
     if letor is not None:
         from greylag.cli.ranking_inputs import over_columns  # with stages, which texts do without
 
-        learned, listed = over_columns(learned, letor)
+        learned, listed = over_columns(learned, letor, missing_as_zero=missing_as_zero)
         if qid not in listed:
             raise ParameterError(f"topic {qid!r} is not in {letor}, whose first topic is {next(iter(listed))!r}")
         ranking = listed[qid]

@@ -66,7 +66,7 @@ def over_columns(model: Any, path: Path, *, missing_as_zero: bool = False) -> tu
     elif model.absent and (missing := int(np.isnan(data.features).sum())):
         _log.warning(
             f"{path}: {missing:,} of {data.features.size:,} values are left out, and count as missing, as XGBoost "
-            "reads such files; if its trees were trained on arrays with 0 there, write the zeros, or rerank with "
+            "reads such files; if its trees were trained on arrays with 0 there, write the zeros, or give "
             "--missing-as-zero"
         )
     try:

@@ -80,12 +80,10 @@ def search(
     asked, queries = Part.parse(part), shared.topics(topics)
     source: Source
     if vectors is not None and query_vectors is not None:
-        from greylag.cli.vector_inputs import open_both, warn_of_queries  # with stages, which words need not
+        from greylag.cli.vector_inputs import open_both, topics_with_vectors  # with stages, which words need not
 
         embeddings = open_both(vectors, query_vectors)
-        vectors_of_topics: Any = embeddings.queries
-        warn_of_queries(queries, vectors_of_topics, "they find nothing")
-        queries = {qid: text for qid, text in queries.items() if qid in vectors_of_topics}
+        queries = topics_with_vectors(queries, embeddings, "they find nothing")
         known = None if index is None else PositionalIndex.from_lucene(folders(index, positions=True))
         source, name, options = VectorSearch(embeddings, known, k=hits), "vectors", dict[str, Any]()
     elif index is None:

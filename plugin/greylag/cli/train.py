@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from greylag.cli.options import (
     MEASURE,
     SPELLING,
     TOPICS,
-    VECTORS,
     MeasureName,
     Rule,
     Shared,
@@ -38,7 +37,7 @@ from greylag.cli.training_inputs import (
     propose_measure,
     recipe_of_folds,
 )
-from greylag.cli.vector_inputs import open_both, warn_of_queries
+from greylag.cli.vector_inputs import open_both, topics_with_vectors
 from greylag.evaluation import Evaluation, compare_scores, read_folds, write_run
 from greylag.index import PositionalIndex
 from greylag.recipes import (
@@ -100,7 +99,9 @@ def train(
     measure: MeasureName = MEASURE,
     features: Features = None,
     pool: PoolOption = None,
-    vectors: Annotated[Path | None, VECTORS] = None,
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="Document embeddings (.npz or JSON lines), for --query-vectors.")
+    ] = None,
     query_vectors: Annotated[
         Path | None,
         typer.Option(
@@ -199,29 +200,24 @@ def train_weight(
 ) -> None:
     """Learn the weight of hybrid search, compare it with a weight of 1, and save it."""
     index, topics, qrels, vectors, query_vectors = files  # all are given: see `RULES`
-    embeddings, texts = open_both(vectors, query_vectors), shared.topics(topics)
+    embeddings, asked = open_both(vectors, query_vectors), shared.topics(topics)
+    texts = topics_with_vectors(asked, embeddings, "they are left out")
+    lacking = asked.keys() - texts.keys()
     positions, judged = PositionalIndex.from_lucene(index), shared.qrels(qrels, None, topics)
-    known = cast(Mapping[str, Any], embeddings.queries)
-    warn_of_queries(texts, known, "they are left out")
-    texts = {qid: text for qid, text in texts.items() if qid in known}
+    judged = {qid: grades for qid, grades in judged.items() if qid not in lacking}  # else they would count as 0
     if out_run is None and folds is None:
         texts = {qid: text for qid, text in texts.items() if qid in judged}
     first = positions.bm25(DEPTH).run(texts, n_jobs=shared.jobs, tag="bm25")
     given = read_folds(folds, first) if isinstance(folds, Path) else folds
     recipe = HybridRecipe(embeddings)
     result = train_by(first, judged, positions, recipe, folds=given, n_jobs=shared.jobs, tag="hybrid-held-out")
-    if result.held_out is not None and out_run is not None:
-        step = {
-            "name": "hybrid-held-out",
-            "method": "hybrid",
-            "folds": len(result.held_out.folds),
-            "reranks": first.tag,
-        }
-        write_run(result.held_out.run, out_run, metadata=shared.metadata(step, [first.tag]))
     result.model.save(out)
-    if result.held_out is not None:
+    if (held_out := result.held_out) is not None:
+        if out_run is not None:
+            step = {"name": held_out.run.tag, "method": "hybrid", "folds": len(held_out.folds), "reranks": first.tag}
+            write_run(held_out.run, out_run, metadata=shared.metadata(step, [first.tag]))
         same = HybridSearch(positions, embeddings).run(texts, n_jobs=shared.jobs, tag=UNWEIGHTED)
-        scores = recipe.score({UNWEIGHTED: same, HELD_OUT: result.held_out.run}, judged, positions)
+        scores = recipe.score({UNWEIGHTED: same, HELD_OUT: held_out.run}, judged, positions)
         write_line(f"\n{Evaluation(scores, compare_scores(scores, UNWEIGHTED))}")
     write_line(str(result))
 

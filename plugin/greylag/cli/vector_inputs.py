@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from greylag.base import FormatError, ParameterError
 from greylag.features import StageStep, registered_stages
@@ -30,6 +31,13 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
         taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
         raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
     return open_vectors(path)
+
+
+def topics_with_vectors(topics: Mapping[str, str], vectors: ArrayVectors, then: str) -> dict[str, str]:
+    """Return the topics that have a vector; `then` says in a warning what becomes of the others."""
+    known: Any = vectors.queries
+    warn_of_queries(topics, known, then)
+    return {qid: text for qid, text in topics.items() if qid in known}
 
 
 def warn_of_queries(

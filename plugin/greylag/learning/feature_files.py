@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-import tempfile
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from greylag.base import (
     name_rows,
     naming,
     read_rows,
-    read_text,
+    shown,
 )
 from greylag.evaluation import SORT_REMEDY, read_feature_rows
 
@@ -34,66 +32,53 @@ Rows = tuple[tuple[str, ...], tuple[str, ...], IntArray, tuple[str, ...], FloatA
 GROUP_ENDINGS = ".group", ".query"
 """What XGBoost and LightGBM add to the name of a file for that of the sizes of its queries."""
 _LABEL = re.compile(rb"^[ \t]*[-+]?\d{1,9}(?=[ \t]+\d+:|[ \t]*(?:#|$))", re.MULTILINE)  # of a line without a qid
-_EMPTY = re.compile(rb"^[ \t]*[-+]?\d{1,9}[ \t]+qid:[^\s#]+(?=[ \t]*(?:#|$))", re.MULTILINE)
-_CELL = re.compile(rb"\s(\d+):(\S+)")
-_NAN = re.compile(rb"(?<=\d:)nan(?=\s|#|\Z)", re.IGNORECASE)
 
 
 def feature_rows(source: Any, absent: float | None) -> Rows:
     """Read a feature file in any form, or a frame; `absent` as in `read_letor`."""
+    if absent not in (None, 0) and absent == absent:  # noqa: PLR0124
+        raise ParameterError(f"absent is {shown(absent)}: give 0.0 or math.nan, as `RankingModel.absent` does")
     if is_frame(source):
         return _rows_of(source, absent)
     path = Path(source)
     if path.suffix == ".parquet":
-        with naming(path):
-            return _rows_of(imported("polars", "polars").read_parquet(path), absent)
-    groups = next((file for file in (Path(f"{path}{ending}") for ending in GROUP_ENDINGS) if is_file(file)), None)
-    if absent is None and groups is None:
-        return read_feature_rows(path)
-    with Faults(path, lenient=None) as faults:
-        text = read_text(path, faults)
-    if groups is not None and _LABEL.search(text):
-        text = _with_qids(text, groups, path)
-    if absent is None:
-        return _read_changed(path, text)
-    lines = [line.partition(b"#")[0] for line in text.split(b"\n") if line.strip() and not line.startswith(b"#")]
-    rows = _read_changed(path, _NAN.sub(b"0", text))
-    return *rows[:4], np.where(_lacking(lines, rows[4].shape, absent), np.nan, rows[4]), rows[5]
-
-
-def _with_qids(text: bytes, groups: Path, path: Path) -> bytes:
-    """Add the number of its query to each line, by the sizes of queries in another file."""
-    sizes = list[int]()
-    with Faults(groups, lenient=None) as faults:
-        for line, (size,) in read_rows(groups, "size", faults):
-            if not size.isdigit() or not int(size):
-                raise FormatError(groups, line, f"{size.decode()!r:.40} is no number of a query's documents, from 1 on")
-            sizes.append(int(size))
-    if (total := sum(sizes)) != (number := len(_LABEL.findall(text))):
-        raise FormatError(groups, None, f"the queries have {total} documents, but {path} has {number}")
-    qids = iter(np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist())
-    return _LABEL.sub(lambda label: b"%b qid:%d" % (label[0], next(qids)), text)
-
-
-def _read_changed(path: Path, text: bytes) -> Rows:
-    """Read the text that a file is changed to, with as many lines."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "features.txt")
-        copy.write_bytes(_EMPTY.sub(rb"\g<0> 1:0", text))  # lines may leave out all features
+        polars = imported("polars", "polars")
         try:
-            return read_feature_rows(copy)
-        except FormatError as error:
-            raise FormatError(path, error.line, error.reason) from None
+            frame = polars.read_parquet(path)
+        except (OSError, polars.exceptions.PolarsError) as error:
+            raise FormatError(path, None, f"cannot be read as Parquet: {str(error).splitlines()[0]:.99}") from None
+        with naming(path):
+            return _rows_of(frame, absent)
+    groups = next((file for file in (Path(f"{path}{ending}") for ending in GROUP_ENDINGS) if is_file(file)), None)
+    if groups is None:
+        return read_feature_rows(path, absent)
+    sizes, labels = list[int](), 0
+
+    def with_qids(block: bytes) -> bytes:
+        """Add the number of its query to each line that has none."""
+        nonlocal labels
+        if not labels and _LABEL.search(block):
+            sizes.extend(_sizes(groups))
+        first, labels = labels, labels + len(_LABEL.findall(block))
+        qids = iter(np.searchsorted(np.cumsum(sizes), np.arange(first, labels), side="right").tolist())
+        return _LABEL.sub(lambda label: b"%b qid:%d" % (label[0], next(qids) + 1), block)
+
+    rows = read_feature_rows(path, absent, with_qids)
+    if labels and not sum(sizes) == labels == len(rows.docids):
+        number = f"{labels} without a qid" if labels < len(rows.docids) else labels
+        raise FormatError(groups, None, f"the queries have {sum(sizes)} documents, but {path} has {number}")
+    return rows
 
 
-def _lacking(lines: list[bytes], shape: tuple[int, ...], absent: float) -> Any:
-    """Return which values are NaN: written so, or left out if these are `absent`."""
-    cells = [_CELL.findall(line) for line in lines]
-    start = min([1, *(int(number) for row in cells for number, _ in row[:1])])
-    lacking = np.full(shape, math.isnan(absent))
-    for row, given in zip(lacking, cells, strict=True):
-        row[[int(number) - start for number, _ in given]] = [value.lower() == b"nan" for _, value in given]
-    return lacking
+def _sizes(path: Path) -> list[int]:
+    """Read the sizes of queries."""
+    sizes = list[int]()
+    with Faults(path, lenient=None) as faults:
+        for line, (size,) in read_rows(path, "size", faults):
+            if not size.isdigit() or not int(size):
+                raise FormatError(path, line, f"{size.decode()!r:.40} is no number of a query's documents, from 1 on")
+            sizes.append(int(size))
+    return sizes
 
 
 def _rows_of(frame: Any, absent: float | None) -> Rows:

@@ -142,6 +142,8 @@ class HybridRetriever:
     ) -> None:
         check_counts(depth=depth)
         self._passages = _passages(passages)
+        if not self._passages:
+            raise ParameterError("there are no passages: give one at least")
         self._encode, self._encode_query = encode, encode_query or encode
         self._depth, self._language = int(depth), language
         every = [fields for _, fields in self._passages.values()]
@@ -386,7 +388,10 @@ class HybridRetriever:
         own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
         rows = {text: row for (_, text), row in own.items()}
         new = [text for text in dict.fromkeys(texts) if text not in rows]
-        rows |= zip(new, _encoded(self._encode, new), strict=True)
+        fresh, width = _encoded(self._encode, new), self._vectors.array.shape[1]
+        if new and fresh.shape[1] != width:
+            raise ParameterError(f"the encoder's vectors have {fresh.shape[1]} dimensions, and the retriever's {width}")
+        rows |= zip(new, fresh, strict=True)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
         vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
         made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
@@ -447,7 +452,8 @@ class HybridRetriever:
             raise ParameterError(f"questions are {shown(questions)}: give relevant passages by question")
         texts = {str(n): check_text(text, "a question") or " " for n, text in enumerate(questions)}
         grades = [
-            value if isinstance(value, Mapping) else dict.fromkeys(_members(value), 1) for value in questions.values()
+            value if isinstance(value, Mapping) else {as_identifier(docid, "an id"): 1 for docid in _members(value)}
+            for value in questions.values()
         ]
         qrels = as_qrels(dict(zip(texts, grades, strict=True)))
         for qid, judged in qrels.items():
@@ -581,8 +587,6 @@ def _copied(value: Any) -> Any:
 def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return texts and other fields of passages by identifier."""
     passages = as_passages(given)
-    if not passages:
-        raise ParameterError("there are no passages: give one at least")
     keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
     copies = []
     for key, passage in zip(keys, passages, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -101,10 +102,10 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:
-    """Return all figures, unrounded, as a dictionary that JSON can represent."""
+    """Return all figures, unrounded, as a dictionary that JSON can represent: a missing value is None."""
     content = asdict(explanation)
     for share, feature in zip(content["features"], explanation.features, strict=True):
-        share["feature"] = feature.name
+        share |= {"feature": feature.name, "value": None if math.isnan(feature.value) else feature.value}
     return content
 
 

@@ -266,13 +266,11 @@ def _nested(
     trees: Trees, leaf: Callable[[int], dict[str, Any]], split: Callable[[int, Any, Any], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Write each tree as objects in objects: leaves, and splits with what is below."""
-
-    def written(node: int) -> dict[str, Any]:
-        if trees.split[node] == LEAF:
-            return leaf(node)
-        return split(node, written(int(trees.left[node])), written(int(trees.right[node])))
-
-    return [written(root) for root in trees.roots.tolist()]
+    written = dict[int, dict[str, Any]]()
+    for node in reversed(range(len(trees.split))):  # what is below has the higher numbers
+        sides = trees.left[node], trees.right[node]
+        written[node] = leaf(node) if trees.split[node] == LEAF else split(node, *map(written.__getitem__, sides))
+    return [written[root] for root in trees.roots.tolist()]
 
 
 def _limits(trees: Trees, terms: Sequence[Term]) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 
 from greylag.base import (
     FloatArray,
-    ParameterError,
     QrelsLike,
     Query,
     Ranking,
@@ -18,6 +17,7 @@ from greylag.base import (
     TopicsLike,
     as_qrels,
     as_topics,
+    check_number,
     check_positive,
     guided,
     parallel_map,
@@ -25,6 +25,7 @@ from greylag.base import (
 )
 from greylag.evaluation import score_documents
 from greylag.index import Dense, PositionalBM25, PositionalIndex, Vectors, VectorSearch, check_index
+from greylag.learning import judged_topics
 from greylag.rankers import ModelRanker
 from greylag.recipes.general import general_model_for
 
@@ -87,18 +88,6 @@ def combine_scores(
     known = ~np.isnan(cosines)
     least = cosines[known].min() if known.any() else mean
     return general + weight * (np.where(known, cosines, least) - mean), weight
-
-
-def with_relevant_documents(qids: Iterable[str], judged: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """List the queries that have a relevant document; `ParameterError` if none has."""
-    every = [*qids]
-    kept = [qid for qid in every if max(judged.get(qid, {}).values(), default=0) > 0]
-    if not kept:
-        raise ParameterError(
-            f"none of {len(every)} topics has a relevant document in the judgements: the weight is learned from topics "
-            "that have one"
-        )
-    return kept
 
 
 def shrunk_weight(values: FloatArray) -> float:
@@ -176,7 +165,8 @@ class HybridSearch(Source):
 
     def __post_init__(self) -> None:
         check_index("HybridSearch", self.index)
-        check_positive(weight=self.weight)
+        check_positive(weight=(weight := check_number(self.weight, "weight")))
+        object.__setattr__(self, "weight", weight)  # a float of Python, which JSON has
         object.__setattr__(self, "_dense", VectorSearch(self.vectors, self.index, k=self.k))
         object.__setattr__(self, "_bm25", self.index.bm25(self.k))
         object.__setattr__(self, "_model", ModelRanker(general_model_for(self.index), self.index))
@@ -209,21 +199,12 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        scores, weight = combine_scores(general, cosines, self._dense.mean_cosine, self._dense.spread, self.weight)
+        mean, spread = self._dense.mean_cosine, self._dense.spread
+        scores, weight = combine_scores(general, cosines, mean, spread, self.weight)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
-        return HybridScores(
-            query,
-            ranked,
-            candidates.scores[order],
-            general[order],
-            cosines[order],
-            scores[order],
-            weight,
-            self._dense.mean_cosine,
-            self._dense.spread,
-            candidates,
-        )
+        columns = candidates.scores[order], general[order], cosines[order], scores[order]
+        return HybridScores(query, ranked, *columns, weight, mean, spread, candidates)
 
     def learn_weight(self, topics: TopicsLike, qrels: QrelsLike, *, n_jobs: int | None = None) -> HybridSearch:
         """Return the search with the weight that is learned from judged topics, whatever its weight was.
@@ -243,6 +224,6 @@ class HybridSearch(Source):
             If no topic has a relevant document.
         """
         texts, judged = as_topics(topics), as_qrels(qrels)
-        queries = [Query(qid, texts[qid]) for qid in with_relevant_documents(texts, judged)]
+        queries = [Query(qid, texts[qid]) for qid in judged_topics(texts, judged)]
         hits = [*parallel_map(self.scores, queries, what="search", n_jobs=n_jobs)]
         return replace(self, weight=shrunk_weight(values_by_weight(hits, judged)))

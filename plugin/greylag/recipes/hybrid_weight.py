@@ -11,11 +11,11 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from greylag import __version__
-from greylag.base import FloatArray, Run, check_positive, parallel_map
+from greylag.base import FloatArray, ParameterError, Run, check_positive, parallel_map
 from greylag.index import PositionalIndex, Vectors
-from greylag.learning import Provenance, SavedModel, check_collection
+from greylag.learning import Provenance, SavedModel, check_collection, judged_topics
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.hybrid import MEASURE, HybridSearch, shrunk_weight, values_by_weight, with_relevant_documents
+from greylag.recipes.hybrid import MEASURE, HybridSearch, shrunk_weight, values_by_weight
 from greylag.recipes.recipe import Fit, Recipe
 
 
@@ -71,7 +71,7 @@ class HybridRecipe(Recipe[HybridModel]):
         self, rankings: Run, qrels: Any, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> Fit[HybridModel]:
         """Rank each query's candidates by all weights."""
-        search, kept = HybridSearch(index, self.vectors, k=self.k), with_relevant_documents(rankings, qrels)
+        search, kept = HybridSearch(index, self.vectors, k=self.k), judged_topics(rankings, qrels)
         hits = [*parallel_map(search.rank, [rankings[qid] for qid in kept], what="search", n_jobs=n_jobs)]
         values = dict(zip(kept, values_by_weight(hits, qrels), strict=True))
         return partial(_fit, values, index.fingerprint)
@@ -86,7 +86,12 @@ def _fit(
 ) -> Fitted[HybridModel]:
     """Learn the weight from these queries."""
     queries = tuple(qid for qid in qids if qid in values)
-    weight = shrunk_weight(np.array([values[qid] for qid in queries]).reshape(len(queries), -1))
+    if not queries:
+        raise ParameterError(
+            f"none of {len(qids)} training topics has a relevant document: judge more, or ask for more folds"
+        )
+    weight = shrunk_weight(np.array([values[qid] for qid in queries]))
     model = HybridModel(weight, fingerprint, {"greylag": __version__, "queries": [*queries]})
-    outcome = f"The cosines weigh {weight:.3g} times what they do without judgements ({len(queries)} topics)."
+    topics = f"{len(queries)} topic{'s' * (len(queries) != 1)}"
+    outcome = f"The cosines weigh {weight:.3g} times what they do without judgements ({topics})."
     return Fitted(model, queries, float("nan"), (), outcome=outcome)

@@ -353,6 +353,12 @@ def test_a_weight_is_trained_held_out_and_ranked_by(command, refused, made, tmp_
     ):
         message = refused(*call, *([] if call[0] == "explain" else ["--out", tmp_path / "none"]))
         assert all(part in message for part in parts.split("|"))
+    scored = {*topics} & {*qrels}
+    np.savez(tmp_path / "some.npz", ids=[*topics][1:], vectors=queries[1:])  # the first topic counts nowhere
+    _, printed, err = command(*words[:-3], tmp_path / "some.npz", *words[-2:], "--folds", 3, "--out", tmp_path / "x")
+    assert "no vector of 1 of" in err
+    assert f"Means over {len(scored - {next(iter(topics))})} judged queries.\n*" in printed
+    assert "missing" not in printed
     text = model.read_text()
     model.write_text(text.replace(HybridModel.load(model).fingerprint, "0" * 64))
     assert "another collection" in refused("rerank", *given, "--model", model, "--out", tmp_path / "none")

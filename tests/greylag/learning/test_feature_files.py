@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from greylag.base import FormatError, ModelError, ParameterError
+from greylag.evaluation.trec import letor as letor_text
 from greylag.features import parse_features
 from greylag.learning import ListwiseRegression, RankingData, listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel
@@ -48,6 +49,10 @@ def test_text_without_qids_has_the_sizes_of_queries_beside_it(tmp_path, ending):
     same(read_letor(path), expected, ("1", "2"))
     path.write_text("# 1=x\n\n" + path.read_text())
     assert read_letor(path).names == ("x", "2", "3")
+    whole = path.read_text()
+    path.write_text(whole.replace("\n2 ", "\n2 qid:9 "))  # one line of four has a qid
+    refuses(lambda: read_letor(path), FormatError, f"f.txt{ending} 4 documents 3 without a qid")
+    path.write_text(whole)
     for text, parts in (("2\n1\n", "3 documents 4"), ("2\n0\n2\n", ":2: '0' no number"), ("4 1\n", ":1: 2 columns")):
         sizes.write_text(text)
         refuses(lambda: read_letor(path), FormatError, f"f.txt{ending} {parts}")
@@ -95,7 +100,17 @@ def test_columns_that_lack():
     refuses(lambda: read_letor(pd.DataFrame({"qid": [], "label": [], "x": []})), ParameterError, "no rows")
 
 
-def test_what_is_left_out_is_what_the_model_takes_it_for(tmp_path):
+def test_files_and_arguments_that_are_neither(tmp_path):
+    refuses(lambda: read_letor(tmp_path / "none.parquet"), FormatError, "none.parquet No such file")
+    (tmp_path / "f.parquet").write_text("1 qid:1 1:1\n")
+    refuses(lambda: read_letor(tmp_path / "f.parquet"), FormatError, "f.parquet cannot be read as Parquet")
+    refuses(lambda: read_letor(letor(tmp_path / "f.txt"), absent=5), ParameterError, "absent 5 0.0 math.nan")
+    np.testing.assert_array_equal(read_letor(tmp_path / "f.txt", absent=0).X, read_letor(tmp_path / "f.txt").X)
+
+
+@pytest.mark.parametrize("scanned", [0, letor_text.MIN_BYTES])
+def test_what_is_left_out_is_what_the_model_takes_it_for(tmp_path, monkeypatch, scanned):
+    monkeypatch.setattr(letor_text, "MIN_BYTES", scanned)
     path = letor(tmp_path / "f.txt", cell=lambda x: "NaN" if x == 2 else "" if x == 0 else str(x))
     refuses(lambda: read_letor(path), FormatError, "f.txt:2: feature 2 'NaN'")
     zeros, gaps = read_letor(path, absent=0.0), read_letor(path, absent=np.nan)
@@ -103,9 +118,12 @@ def test_what_is_left_out_is_what_the_model_takes_it_for(tmp_path):
     np.testing.assert_array_equal(zeros.X, np.where(X == 2, np.nan, X))
     np.testing.assert_array_equal(gaps.X, np.where((X == 0) | (X == 2), np.nan, X))
     assert zeros.docids == gaps.docids == read_letor(letor(path, cell=lambda x: "0" if x == 2 else str(x))).docids
-    path.write_text("1 qid:1 0:1 2:nan\n0 qid:1 2:3\n0 qid:1 # d\n")
+    path.write_text("1 qid:1 0:1 2:nan\n0 qid:1 2:3\n0 qid:1 # 2:nan\n")
     nan, found = np.nan, read_letor(path, absent=np.nan)
     np.testing.assert_array_equal(found.X, [[1, nan, nan], [nan, nan, 3], [nan, nan, nan]])
+    assert found.docids[2] == "2:nan"
+    path.write_text("1 qid:1 1:1 # a\n0 qid:1 2:3 # b\n")
+    np.testing.assert_array_equal(read_letor(path, absent=nan).X, [[1, nan], [nan, 3]])
     path.write_text("1 1:2\n0\n0 # d\n")
     path.with_name("f.txt.group").write_text("1\n2\n")
     np.testing.assert_array_equal(read_letor(path, absent=np.nan).X, [[2], [nan], [nan]])

@@ -304,7 +304,7 @@ def test_passages_are_added_and_removed_and_only_new_texts_encoded():
     fresh = HybridRetriever({**kept, "p3": "a new goose", "p99": {"text": "an egg", "source": "s9"}}, encode)
     assert [new.search(query) for query in QUERIES] == [fresh.search(query) for query in QUERIES]
     assert new.ids == [*new] == [*fresh] == [*kept, "p3", "p99"]
-    assert old.with_passages(remove="p0").ids == [*PASSAGES][1:]
+    assert old.with_passages(add=[], remove="p0").ids == [*PASSAGES][1:]
     assert (len(old), "p4" in old, "p4" in new, 4 in new) == (60, True, False, False)
 
 
@@ -364,6 +364,8 @@ def test_a_weight_is_learned_from_questions_kept_and_saved(tmp_path, form):
     search = HybridSearch(INDEX, VECTORS, k=20).learn_weight({query: query for query in near}, qrels)
     assert (old.weight, new.weight) == (1, search.weight)
     assert new.weight > 1.1
+    HybridRetriever(PASSAGES, encode, weight=np.float32(2)).save(tmp_path / "two")
+    assert HybridRetriever.load(tmp_path / "two", encode).weight == 2
     expected = list(search(Query("q", "cat goose")))[:10]
     new.save(tmp_path / "new")
     for one in (new, new.with_passages(PASSAGES), HybridRetriever.load(tmp_path / "new", encode)):
@@ -434,6 +436,10 @@ def make(passages=PASSAGES, encode=encode, **options):
 def indexed(*places):
     """An encoder that answers as OpenAI's, whose items have these indexes."""
     return lambda texts: {"data": [{"embedding": [1.0], "index": place} for place in places]}
+
+
+def narrowed(texts):
+    return encode(texts)[:, : 5 if "a text" in texts else 8]
 
 
 ROWS = encode([*TEXTS.values()])
@@ -523,6 +529,7 @@ ROWS = encode([*TEXTS.values()])
                 ({"max_per_group": 1, "group": "sorce"}, "max_per_group|'sorce'"),
             )
         ],
+        (lambda: make(encode=narrowed).with_passages(add={"new": "a text"}), "5 dimensions|8"),
         (lambda: RETRIEVER.with_passages(add=PASSAGES), "add|passage 'p0'|remove="),
         (lambda: RETRIEVER.with_passages(remove="p77"), "remove|'p77'"),
         (lambda: RETRIEVER.with_passages(remove=["p7", "p7"]), "remove|'p7'|twice"),
@@ -543,6 +550,8 @@ ROWS = encode([*TEXTS.values()])
         (lambda: RETRIEVER.learn_weight({"cat": ["p1", "p77"]}), "'cat'|no passage|'p77'"),
         (lambda: RETRIEVER.learn_weight({"cat": {"p1": True}}), "p1|True"),
         (lambda: RETRIEVER.learn_weight({3: "p1"}), "int 3"),
+        (lambda: RETRIEVER.learn_weight({"cat": [["p1"]]}), "an id|list ['p1']"),
+        (lambda: RETRIEVER.with_passages(remove=[*RETRIEVER]), "no passages"),
         (lambda: RETRIEVER.search(["cat"]), "list ['cat']"),
         (lambda: RETRIEVER.batch_search("cat"), "queries|no sequence"),
         (lambda: RETRIEVER.batch_search([["cat"]]), "list ['cat']"),

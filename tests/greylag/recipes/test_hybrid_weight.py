@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from greylag import train
-from greylag.base import ModelError
+from greylag.base import ModelError, ParameterError
 from greylag.index import ArrayVectors
 from greylag.recipes import HybridModel, HybridRecipe, HybridSearch
 from tests.greylag.recipes.test_hybrid import DOCIDS, INDEX, vectors
@@ -31,3 +31,8 @@ def test_a_model_is_trained_of_all_topics_and_of_each_fold(tmp_path, n_jobs):
     other = HybridModel(2.0, "elsewhere")
     assert other.on(INDEX, transfer=True) == 2
     refuses(lambda: other.on(INDEX), ModelError, "another collection", "|")
+
+
+def test_a_fold_without_a_topic_to_learn_from_is_refused():
+    run, judged = INDEX.bm25(9).run(TOPICS), {"t2": QRELS["t2"]}
+    refuses(lambda: train(run, judged, INDEX, HybridRecipe(VECTORS, k=9), folds=2), ParameterError, "none of 4 folds")

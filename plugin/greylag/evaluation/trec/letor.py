@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, groupby, pairwise
 from pathlib import Path
@@ -38,12 +38,19 @@ MAX_CELLS = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 SORT_REMEDY = "sort lines by query and remove duplicates"
 
-_LINE = re.compile(
-    rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
-    rb"((?:\s++(?:0|[1-9]\d{0,8}):[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)+)"  # cells; )++ is wrong in 3.11.2
-    rb"\s*(?:#(.*))?",  # the comment
-    re.DOTALL,
-)
+_NUMBER = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
+
+
+def _line(value: bytes, times: bytes) -> re.Pattern[bytes]:
+    return re.compile(
+        rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
+        rb"((?:\s++(?:0|[1-9]\d{0,8}):" + value + rb")" + times + rb")"  # cells; )++ is wrong in 3.11.2
+        rb"\s*(?:#(.*))?",  # the comment
+        re.DOTALL,
+    )
+
+
+_LINE = _line(_NUMBER, b"+")
 _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 _log = logging.getLogger("greylag")
 
@@ -59,6 +66,13 @@ class FeatureRows(NamedTuple):
     grades: IntArray  # (n,)
 
 
+class _Form(NamedTuple):
+    """What lines are like."""
+
+    line: re.Pattern[bytes] = _LINE
+    gap: float = 0.0  # the value of a feature that a line leaves out
+
+
 class _Block(NamedTuple):
     """The content of some lines; a query has the number of its successive documents."""
 
@@ -70,19 +84,28 @@ class _Block(NamedTuple):
     first: int = 1  # the number of the first column, 0 or 1
 
 
-def read_feature_rows(path: str | Path) -> FeatureRows:
-    """Read LETOR text; `FormatError` if a line is malformed, or the lines of a query are not contiguous."""
+def read_feature_rows(
+    path: str | Path, absent: float | None = None, change: Callable[[bytes], bytes] | None = None
+) -> FeatureRows:
+    """Read LETOR text; `FormatError` if a line is malformed, or the lines of a query are not contiguous.
+
+    With `absent`, a feature that a line leaves out is this, and a value may be ``nan``. `change` makes the text that is
+    read from each block of lines. With either, lines may leave out all features.
+    """
+    value, times = _NUMBER if absent is None else rb"(?i:nan|" + _NUMBER + rb")", b"*"
+    form = _Form() if absent is None and change is None else _Form(_line(value, times), float(absent or 0))
     blocks: list[_Block] = []
     lines = rows = 0
     with Faults(path, lenient=None) as faults, step("reading features") as current:
         for text in read_text_blocks(path, faults, BLOCK_BYTES):
-            blocks.append(_scan_block(path, text, lines, rows) or _parse_block(path, text, lines, rows))
+            text = text if change is None else change(text)  # noqa: PLW2901
+            blocks.append(_scan_block(path, text, lines, rows, form) or _parse_block(path, text, lines, rows, form))
             lines += text.count(b"\n")
             rows += len(blocks[-1].docids)
             current.reach(rows)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
-    data = _assemble(path, blocks)
+    data = _assemble(path, blocks, form.gap)
     if rows >= LARGE_ROWS:
         _log.info(f"{path}: {rows:,} documents of {len(data.qids):,} topics, {len(data.names)} features")
     return data
@@ -122,16 +145,17 @@ def fold_folders(folder: str | Path) -> list[Path]:
     return [path for _, path in folds]
 
 
-def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block | None:
+def _scan_block(path: str | Path, text: bytes, before: int, rows: int, form: _Form) -> _Block | None:
     """Do what `_parse_block` does, unless the file is small or something in the block out of the ordinary."""
     if not before and len(text) < MIN_BYTES:
         return None
     size = partial(_check_size, path, rows)
-    scanned = scan_features(text, MAX_NUMBER, MAX_VALUE, size)
-    return scanned and _Block({} if rows else _parse_block(path, text[: scanned[0]], before, 0).names, *scanned[1:])
+    scanned = scan_features(text, MAX_NUMBER, MAX_VALUE, size, form.gap)
+    names = {} if rows or not scanned else _parse_block(path, text[: scanned[0]], before, 0, form).names
+    return scanned and _Block(names, *scanned[1:])
 
 
-def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block:
+def _parse_block(path: str | Path, text: bytes, before: int, rows: int, form: _Form) -> _Block:
     """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
     names, header, rows_of_block = dict[int, str](), dict[int, str](), list[tuple[bytes, int, str, dict[int, float]]]()
     for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), before + 1):
@@ -139,7 +163,7 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
         if line.startswith(b"#") or not line.strip():
             header |= _feature_names(path, number, line[1:].split()) if is_head else {}
             continue
-        match = _LINE.fullmatch(line)
+        match = form.line.fullmatch(line)
         # The pattern takes a carriage return for a space, and with it two lines for one.
         if not match or b"\r" in line:
             raise FormatError(path, number, _fault(line))
@@ -156,18 +180,19 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
             if feature in values:
                 raise FormatError(path, number, f"feature {feature} is given twice; keep one of them")
             values[feature] = float(value)
-        if (most := max(values)) > MAX_NUMBER:
+        if (most := max(values, default=0)) > MAX_NUMBER:
             raise FormatError(path, number, f"feature {most}: numbers must be at most {MAX_NUMBER}; renumber them")
-        if beyond := [feature for feature, value in values.items() if not abs(value) <= MAX_VALUE]:
+        if beyond := [feature for feature, value in values.items() if abs(value) > MAX_VALUE]:
             raise FormatError(path, number, f"feature {beyond[0]} is beyond {MAX_VALUE:g}; rescale it")
         rows_of_block.append((qid, int(grade), words[0].decode() if words else "", values))
     qids, grades, docids, features = [*zip(*rows_of_block, strict=True)] or [()] * 4
-    begin = min([1, *map(min, features)])
-    width = max(map(max, features), default=0) + 1 - begin
+    numbers = [*chain.from_iterable(features)]
+    begin, end = min(numbers, default=1), max(numbers, default=0) + 1
+    width = end - (begin := min(begin, 1))
     _check_size(path, rows, len(docids), width)
-    table = np.zeros((len(docids), width))
+    table = np.full((len(docids), width), form.gap)
     for row, values in zip(table, features, strict=True):
-        row[np.array([*values]) - begin] = [*values.values()]
+        row[np.array([*values], dtype=np.int64) - begin] = [*values.values()]
     queries = [(qid, len(list(group))) for qid, group in groupby(qids)]
     return _Block(names, queries, np.array(grades, dtype=np.int64), list(docids), table, begin)
 
@@ -203,7 +228,7 @@ def _check_size(path: str | Path, rows: int, more: int, width: int) -> None:
         raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
 
 
-def _assemble(path: str | Path, blocks: list[_Block]) -> FeatureRows:
+def _assemble(path: str | Path, blocks: list[_Block], gap: float) -> FeatureRows:
     """Join the data of all blocks, which are freed one by one."""
     names, sizes = next(block.names for block in blocks if block.docids), dict[str, int]()
     for name, size in chain.from_iterable(block.queries for block in blocks):
@@ -215,7 +240,7 @@ def _assemble(path: str | Path, blocks: list[_Block]) -> FeatureRows:
     start = min(block.first for block in blocks)
     if start == 0:
         _log.info("%s: features are numbered from 0", path)
-    features = _by_column(path, blocks, max(names, default=1) + 1 - start, start)
+    features = _by_column(path, blocks, max(names, default=1) + 1 - start, start, gap)
     _name_documents(path, docids, features, start, offsets)
     for qid, (first, end) in zip(sizes, pairwise(offsets.tolist()), strict=True):
         ranked = docids[first:end]
@@ -233,8 +258,10 @@ def _assemble(path: str | Path, blocks: list[_Block]) -> FeatureRows:
 
 
 def _name_documents(path: str | Path, docids: list[str], features: FloatArray, start: int, offsets: IntArray) -> None:
-    """Name the documents without a docid by their values."""
+    """Name the documents without a docid by their values, with 0 for a missing one."""
     lacking = np.flatnonzero([not docid for docid in docids])
+    if len(lacking) and np.isnan(features).any():
+        features = np.nan_to_num(features)
     digests = digest_rows(features if len(lacking) == len(docids) else features[lacking], start)
     names, shared = name_rows(digests, np.searchsorted(offsets, lacking, side="right"))
     for first, second in shared:
@@ -245,7 +272,7 @@ def _name_documents(path: str | Path, docids: list[str], features: FloatArray, s
         docids[row] = name
 
 
-def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -> FloatArray:
+def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int, gap: float) -> FloatArray:
     """Store features by column, as line searches read them, without a second copy; empties `blocks`."""
     rows = sum(len(block.docids) for block in blocks)
     width = max(width, *(block.values.shape[1] + block.first - start for block in blocks))
@@ -255,6 +282,6 @@ def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -
         block = blocks.pop(0)
         end, place = first + len(block.values), block.first - start
         last = place + block.values.shape[1]
-        columns[:place, first:end], columns[place:last, first:end], columns[last:, first:end] = 0.0, block.values.T, 0.0
+        columns[:place, first:end], columns[place:last, first:end], columns[last:, first:end] = gap, block.values.T, gap
         first = end
     return columns.T

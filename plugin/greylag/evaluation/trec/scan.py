@@ -85,14 +85,14 @@ def scan(block: bytes) -> Scan | None:
 
 
 def scan_features(
-    block: bytes, largest: int, limit: float, check: Callable[[int, int], None]
+    block: bytes, largest: int, limit: float, check: Callable[[int, int], None], gap: float = 0.0
 ) -> tuple[int, list[tuple[bytes, int]], IntArray, list[str], FloatArray, int] | None:
     """Read lines of LETOR text, with features up to `largest` and values up to `limit`.
 
     Returns the end of the first line with a document; qids with the numbers of successive documents; grades; docids, ""
-    where there is none; values by column, and the number of the first feature, 0 or 1. `check` is given the numbers of
-    documents and features. None without a document, or if a line is out of the ordinary: numbers of features rise in a
-    line.
+    where there is none; values by column, `gap` where a line has none, and the number of the first feature, 0 or 1.
+    `check` is given the numbers of documents and features. None without a document, or if a line is out of the
+    ordinary: numbers of features rise in a line.
     """
     if not block.endswith(b"\n"):
         block += b"\n"
@@ -110,7 +110,7 @@ def scan_features(
         return None
     begin = min(1, int(features[: ends[-1]].min()))
     check(documents, width + 1 - begin)
-    columns = np.zeros((width + 1 - begin, documents))  # a missing feature is 0
+    columns = np.full((width + 1 - begin, documents), gap)
     fill_columns(ends, features, values, begin, columns)
     qids = [block[start:end] for start, end in spans[:queries].tolist()]
     pairs = [*zip(qids, np.bincount(queries_of_rows).tolist(), strict=True)]

@@ -342,18 +342,12 @@ class _Leaves:
 
     @classmethod
     def of(
-        cls,
-        value: FloatArray,
-        leaf: IntArray,
-        feature: IntArray,
-        node: IntArray,
-        is_left: BoolArray,
-        passed: FloatArray,
+        cls, value: FloatArray, leaf: IntArray, feature: IntArray, node: IntArray, is_left: BoolArray, taken: FloatArray
     ) -> _Leaves:
-        """Collect the steps from each leaf up; `passed` is the share of the documents at the node that take it."""
+        """Collect the steps from each leaf up; `taken` is the share of the documents at the node that take it."""
         pairs, player = np.unique(np.stack([leaf, feature]), axis=1, return_inverse=True)
         share = np.ones(pairs.shape[1])
-        np.multiply.at(share, player, passed)
+        np.multiply.at(share, player, taken)
         place = np.arange(pairs.shape[1]) - np.searchsorted(pairs[0], pairs[0])
         return cls(value, pairs[0], place, pairs[1], share, player, node, is_left)
 

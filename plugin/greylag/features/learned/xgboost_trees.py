@@ -49,6 +49,8 @@ def read_xgboost(content: Mapping[str, Any]) -> Trees:
         if (width := int(parameters["num_feature"])) > MAX_FEATURES:
             raise ModelError(f"the XGBoost model has {width:.3g} features, and a feature file at most {MAX_FEATURES}")
         names = list(map(str, learner.get("feature_names") or [f"f{number}" for number in range(width)]))
+        if len({*names}) < len(names):
+            raise ValueError("two features have one name")
         gains = np.zeros(len(names))
         nodes = [_constant(_margin(learner["objective"]["name"], str(parameters["base_score"])))]
         for tree, factor in [*zip(trees, factors, strict=True)][: _rounds(learner, model)]:
@@ -65,6 +67,8 @@ def _rounds(learner: Mapping[str, Any], model: Mapping[str, Any]) -> int:
     if (best := learner.get("attributes", {}).get("best_iteration")) is None:
         return number
     rounds, parallel = int(best) + 1, int(model["gbtree_model_param"].get("num_parallel_tree", 1))
+    if min(rounds, parallel) < 1:
+        raise ValueError(f"the best of {number} trees is in round {best} with {parallel} trees each")
     if rounds * parallel < number:
         _log.warning(
             f"training stopped early: {rounds} of {number // parallel} rounds are used, the best, as by "
@@ -91,7 +95,7 @@ def _constant(value: float) -> dict[str, Any]:
 def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray) -> dict[str, Any]:
     """Read the nodes of a tree, numbered from `first`; adds to the features' gains."""
     left, right, split, kinds, by_default = (
-        np.array(tree[name], dtype=int)
+        _integers(tree[name])
         for name in ("left_children", "right_children", "split_indices", "split_type", "default_left")
     )
     inner, number = left >= 0, len(left)
@@ -100,6 +104,9 @@ def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray
             "the XGBoost model has splits by categories or leaves of several targets, which greylag does not: train it "
             "on numbers (enable_categorical=False, multi_strategy='one_output_per_tree')"
         )
+    ways = split[inner], by_default[inner], 1 - by_default[inner]
+    if not np.array_equal(inner, right >= 0) or min(values.min(initial=0) for values in ways) < 0:
+        raise ValueError("a split has one side, or no feature or default")
     conditions, changes = (np.array(tree[name], dtype=np.float32) for name in ("split_conditions", "loss_changes"))
     np.add.at(gains, split[inner], changes[inner].astype(np.float64))
     # Nodes that pruning deleted have no parent and no documents; children may come before their parent.
@@ -116,6 +123,14 @@ def _nodes(tree: Mapping[str, Any], factor: float, first: int, gains: FloatArray
         "decision": np.where(inner, OF_XGBOOST | NAN_IS_MISSING | DEFAULT_LEFT * by_default, 0),
     }
     return {"roots": np.array([first]), **{name: array[order] for name, array in arrays.items()}}
+
+
+def _integers(values: list[int]) -> Any:
+    """Return an array of integers, which nothing is rounded to."""
+    array = np.array(values)
+    if array.dtype.kind not in "ib":
+        raise ValueError("a number is no integer")
+    return array.astype(int)
 
 
 def _downwards(left: Any, right: Any) -> list[int]:

@@ -32,14 +32,18 @@ def a_tree(**changes):
     }  # fmt: skip
 
 
-def a_model(trees=(), *, kind="gbtree", objective="rank:ndcg", base_score="5E-1", **parameters):
+def a_model(
+    trees=(), *, kind="gbtree", objective="rank:ndcg", base_score="5E-1", feature_names=(), best_iteration=None,
+    **parameters,
+):  # fmt: skip
     model = {"gbtree_model_param": {"num_parallel_tree": "1"}, "trees": [*trees] or [a_tree()]}
     booster = {"name": kind, "model": model}
     if kind == "dart":
         booster = {"name": kind, "gbtree": {"model": model}, "weight_drop": [0.5] * len(model["trees"])}
     return {
         "learner": {
-            "attributes": {}, "feature_names": [], "gradient_booster": booster, "objective": {"name": objective},
+            "attributes": {"best_iteration": best_iteration}, "feature_names": [*feature_names],
+            "gradient_booster": booster, "objective": {"name": objective},
             "learner_model_param": {"base_score": base_score, "num_class": "0", "num_feature": "2", **parameters},
         },
         "version": [2, 1, 0],
@@ -85,8 +89,7 @@ def test_thresholds_split_float64_where_float32_is_split():
 
 
 def test_training_that_stopped_early_ends_with_the_best_round(load, caplog):
-    model = a_model([a_tree(), a_tree(), a_tree()])
-    model["learner"]["attributes"]["best_iteration"] = "1"
+    model = a_model([a_tree(), a_tree(), a_tree()], best_iteration="1")
     assert load(model).features[0].scores(ROWS[:1]).tolist() == [1.5]
     assert "2 of 3 rounds are used" in caplog.text
 
@@ -101,6 +104,12 @@ def test_training_that_stopped_early_ends_with_the_best_round(load, caplog):
         (a_model([a_tree(tree_param={"size_leaf_vector": "2"})]), "several targets"),
         (a_model([a_tree(left_children=[1, -1, 0, -1, -1])]), "damaged two parents"),
         (a_model([a_tree(left_children=[1, -1, 9, -1, -1])]), "damaged"),
+        (a_model([a_tree(left_children=[1, -1, -1, -1, -1])]), "damaged one side"),
+        (a_model([a_tree(split_indices=[-1, 0, 0, 0, 0])]), "damaged no feature"),
+        (a_model([a_tree(split_indices=[1, 0, 0.5, 0, 0])]), "damaged no integer"),
+        (a_model([a_tree(default_left=[0, 0, 2, 0, 0])]), "damaged default"),
+        (a_model(best_iteration="-1"), "damaged round -1"),
+        (a_model(feature_names=["a", "a"]), "damaged one name"),
         (a_model([a_tree(split_indices=[1, 0, 5, 0, 0])]), "damaged"),
         (a_model([a_tree(split_conditions=[2.0, None, 3.0, -1.0, 4.0])]), "damaged"),
         (a_model([a_tree(sum_hessian=[1.0])]), "damaged"),
