@@ -171,7 +171,8 @@ def test_documents_of_a_file_are_explained(command, refused, files, tmp_path, mo
     assert (code, "Query 102, document d102-3 against d102-4" in told) == (0, True)
     assert re.search(r"^feature, its cliques +difference +d102-3 +d102-4$", told, re.MULTILINE)  # no column of counts
     page = command(*words, "--format", "html")[1]
-    assert "<th>tf" not in page and "Query 102</title>" in page and "-0.000000" not in page
+    assert "Query 102</title>" in page
+    assert not re.search("<th>tf|-0.000000", page)
     command("rerank", "--letor", test, "--model", learned, "--out", tmp_path / "x.run")
     assert run_tag(tmp_path / "x.run") == f"test-{model.partition('(')[0]}"
     for wrong, reason in (

@@ -103,6 +103,8 @@ class Floors:
                 raise ParameterError(
                     f"floor of {measure} is {floor:g}: give one above {low:g}, as all have that, up to {high:g}"
                 )
+            if measure in self.low and floor == high:
+                raise ParameterError(f"floor of {measure} is {floor:g}, which no low end reaches: leave out low:")
 
     @classmethod
     def parse(cls, floors: Mapping[str, str | float]) -> Floors:

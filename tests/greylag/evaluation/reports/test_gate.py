@@ -215,6 +215,7 @@ def test_floors_beside_tukeys_test_are_corrected_by_holm():
     [
         ({"AP": 0.0}, "above 0"),
         ({"AP": 1.1}, "up to 1"),
+        ({"low:AP": 1}, "no low end reaches"),
         ({"AP": "30%"}, "such as 0.3"),
         ({"AP": np.nan}, "such as 0.3"),
         ({"AP": True}, "such as 0.3"),
