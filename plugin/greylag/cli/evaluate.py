@@ -57,6 +57,9 @@ RULES = [
         excluded="--collection --predicted",
     ),
     Rule("--fail-if --floor", "it is of one collection", excluded="--collection"),
+    Rule("--fail-if --floor", "a gate checks every run, and prints nothing else", excluded="--best-of-team --power"),
+    Rule("--best-of-team", "sheets are over all runs", excluded="--out-sheets"),
+    Rule("--power", "it is of all topics", excluded="--categories"),
     Rule("--out-figure --margin", "it is of differences between runs", needed="--baseline --all-pairs"),
 ]
 
@@ -202,7 +205,7 @@ def evaluate(
         typer.Option(
             "--out-sheets",
             help="Also write TREC's sheets into this folder: a table and a page of topics (best, median and worst over "
-            "all runs), and of each team's or run's scores against the median.",
+            "all runs, by the first measure), and of each team's or run's scores against the median.",
         ),
     ] = None,
     subtopics: Annotated[
@@ -273,7 +276,7 @@ def evaluate(
 
             write_figure(out_figure, changes_figure([(evaluation.scores, evaluation.significance)]))
     write_line(evaluation.format(form, per_query=per_query))
-    if gate and not gate.passed:
+    if gate is not None and not gate:
         if form not in ("text", "json"):  # a page or table goes to a file, and the build's log has it, too
             _log.error("%s", gate)
         raise typer.Exit(FAILED)

@@ -63,8 +63,8 @@ class CoordinateAscent:
         explore = partial(ascend, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
-        # `argmax` takes the earliest of equal starts; means that are equal on paper differ by rounding.
-        return Selection.of(ends[int(np.argmax(np.array(values) >= max(values) - MEAN_TOLERANCE))], data, objective)
+        # `argmax` takes the earliest of equal starts.
+        return Selection.of(ends[int(np.argmax(values))], data, objective)
 
 
 def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:

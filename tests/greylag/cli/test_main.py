@@ -23,7 +23,7 @@ from greylag.cli.running import OUTPUTS
 from greylag.cli.terminal import write_line
 from tests.processes import SECONDS, run
 
-MOST_OPTIONS = 135  # with the eight of all commands
+MOST_OPTIONS = 136  # with the eight of all commands
 WRITING = ("index", "search", "features", "train", "fuse", "rerank", "pool", "experiment")
 
 

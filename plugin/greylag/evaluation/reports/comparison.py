@@ -46,6 +46,7 @@ from greylag.evaluation.scoring.measures import Measure, parse_measures
 from greylag.evaluation.scoring.predicted import check_coverage, check_predictions, evaluate_with_predictions
 from greylag.evaluation.scoring.scores import (
     DEFAULT_MEASURES,
+    DIFFERENCE_DECIMALS,
     PartsScores,
     Scores,
     by_query_alone,
@@ -320,7 +321,8 @@ def _evaluation(read: _ReadRuns, baselines: Sequence[str], unjudged: bool | Team
     qrels, score = read.judged.qrels, read.judged.score
     by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in read.runs.items()}
     judged_at_10 = {name: run.values[run.ranked, 0] for name, run in by_run.items()}  # of queries with documents
-    shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
+    means = {name: float(values.mean()) if len(values) else 1.0 for name, values in judged_at_10.items()}
+    shares = {name: round(1 - mean, DIFFERENCE_DECIMALS) for name, mean in means.items()}  # equal on paper, equal here
     lead = _unjudged_lead(shares, [name for name in baselines if name in shares]) if shares else []
     tags = {name: run.tag for name, run in read.runs.items()}
     labels = {name: (tag, name) for name, tag in tags.items()}

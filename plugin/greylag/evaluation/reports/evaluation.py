@@ -240,10 +240,11 @@ class Evaluation(Formatted):
     def by_category(self, categories: GroupsLike | str | Path) -> Evaluation:
         """Add means by category, of a mapping by qid or a file (qid and category, by a tab or CSV), also to a gate."""
         self._exclude_corrections("by_category")
+        self._check_ungated("by_category")
         given = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
         named = as_groups(given, "category")
         scores_by_category(self.scores, named)  # refuses those of other topics
-        return replace(self, categories=named, gate=None)
+        return replace(self, categories=named)
 
     def correlated(self) -> Evaluation:
         """Add tau and tau-AP of the runs' order by each pair of measures."""
@@ -283,6 +284,8 @@ class Evaluation(Formatted):
         from greylag.evaluation.reports.sheets import make_sheets  # which no other form needs
 
         self._exclude_corrections("sheets")
+        if self.best_of_teams:
+            raise ParameterError("sheets are over all runs: leave out best_of, which takes runs away (--best-of-team)")
         return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
 
     def powered(self, loss: float | str) -> Evaluation:
@@ -291,6 +294,8 @@ class Evaluation(Formatted):
         A second run is not needed: losses are simulated on each run's own scores (`loss_power`).
         """
         self._exclude_corrections("powered")
+        if self.categories:
+            raise ParameterError("power is of all topics, and not of categories: leave them out (--categories)")
         size = parse_margin("power", loss)
         check_margin("power", size, next(iter(self.scores.values())).measures)
         return replace(self, powers=simulate_power(self.scores, size))
@@ -299,7 +304,13 @@ class Evaluation(Formatted):
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
         if not isinstance(release, str) or release.splitlines() != [release]:
             raise ParameterError(f"release {release!r:.60} is not text of one line")
-        return replace(self, release=release, gate=None)
+        self._check_ungated("released")
+        return replace(self, release=release)
+
+    def _check_ungated(self, method: str) -> None:
+        """Refuse what a gate that is there would lack."""
+        if self.gate is not None:
+            raise ParameterError(f"the gate has been made without it: call {method} before gated")
 
     def gated(
         self,
@@ -323,6 +334,10 @@ class Evaluation(Formatted):
             a check fails if the low end of the mean's one-sided 95 % interval is below: by t, or the exact binomial
             one (Clopper and Pearson) if each score is the worst or one other, as by Success@k.
         """
+        if self.gate is not None:
+            raise ParameterError("there is a gate already: give fail_if and floors in one call")
+        if self.best_of_teams:
+            raise ParameterError("a gate checks every run: leave out best_of, which takes runs away (--best-of-team)")
         rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
         least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors)
         if rule is None and not (least and least.least):
@@ -334,7 +349,13 @@ class Evaluation(Formatted):
             least.check(measures)
         parts = {ALL: self.scores, **self._category_scores()}
         without = self.categories and sum(qid not in self.categories for qid in next(iter(self.scores.values())).qids)
-        gate = replace(check_gate(parts, tests, rule, least), uncategorised=without or 0, release=self.release)
+        lacking = {name: len({*run.missing, *run.empty}) for name, run in self.scores.items()}
+        gate = replace(
+            check_gate(parts, tests, rule, least),
+            uncategorised=without or 0,
+            release=self.release,
+            unranked={name: number for name, number in lacking.items() if number},
+        )
         return replace(self, gate=gate)
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
@@ -387,7 +408,7 @@ class Evaluation(Formatted):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent; a gate comes first."""
-        head: dict[str, Any] = {"gate": self.gate.to_dict()} if self.gate else {}
+        head: dict[str, Any] = {} if self.gate is None else {"gate": self.gate.to_dict()}
         head |= {"greylag": __version__} | ({"release": self.release} if self.release else {})
         agreed: dict[str, Any] = {"agreement": self.agreement.to_dict()} if self.agreement else {}
         agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
@@ -405,23 +426,24 @@ class Evaluation(Formatted):
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
     def _gate_tables(self) -> list[Table]:
-        return [with_teams(self.gate.table, self.teams or {})] if self.gate else []
+        return [] if self.gate is None else [with_teams(self.gate.table, self.teams or {})]
 
     def _first_table(self, per_query: bool) -> Table:
-        if self.gate or per_query or not self.categories:
+        if self.gate is not None or per_query or not self.categories:
             return Formatted._first_table(self, per_query)
         means = means_by_topics(self._tables(complete=True)[0], self._category_scores())
         return with_teams(means, self.teams or {})
 
     def _terminal_text(self, per_query: bool) -> str:
         # Of a gate, its checks alone.
-        return f"{self.gate}\n" if self.gate else Formatted._terminal_text(self, per_query)
+        return f"{self.gate}\n" if self.gate is not None else Formatted._terminal_text(self, per_query)
 
     def _paper_source(self, per_query: bool, number: int = 1) -> str:
         tested, corrected = {"": (self.scores, self.significance)}, self.corrections is not None
         tables, teams = self.tables(per_query=per_query), self.teams or {}
         source = _paper(tables, tested, per_query, corrected=corrected, number=number, teams=teams)
-        return "".join(f"% {line}\n" for line in str(self.gate).splitlines() if self.gate) + source
+        word = [] if self.gate is None else str(self.gate).splitlines()
+        return "".join(f"% {line}\n" for line in word) + source
 
     def _page_sections(self, per_query: bool) -> list[Section]:
         from greylag.evaluation.reports.charts import result, scores_by_query
@@ -429,7 +451,9 @@ class Evaluation(Formatted):
 
         tests = self.significance
         tables = [_readable(table, tests) for table in self.tables(per_query=per_query, wide=True)]
-        gate = [Section("Gate", parts=[self.gate.headline, replace(self.gate.table, caption="")])] if self.gate else []
+        gate = list[Section]()
+        if self.gate is not None:
+            gate = [Section("Gate", parts=[self.gate.headline, replace(self.gate.table, caption="")])]
         if tests:
             return [*gate, result([(self.scores, tests)], tables=tables)]
         queries = [scores_by_query(self.scores, name) for name in self.scores if not per_query]
@@ -663,7 +687,7 @@ def _markdown(value: Any, per_query: bool) -> str:
 
 def _junit(value: Any, _: bool) -> str:
     """Write a gate's checks as JUnit's XML."""
-    if not getattr(value, "gate", None):
+    if getattr(value, "gate", None) is None:
         raise ParameterError("the form junit is of a gate's checks: give --fail-if or --floor, or gated(...) in Python")
     return str(value.gate.junit())
 

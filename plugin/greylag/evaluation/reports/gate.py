@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -168,6 +168,11 @@ class Gate:
     checks: tuple[Check, ...]
     uncategorised: int = 0  # topics without a category, if others have one
     release: str = ""  # what was checked
+    unranked: Mapping[str, int] = field(default_factory=dict)  # topics without a ranking, which count as 0, by run
+
+    def __bool__(self) -> bool:
+        """Whether it passed, so that ``assert`` fails for a gate that failed."""
+        return self.passed
 
     @property
     def passed(self) -> bool:
@@ -180,6 +185,8 @@ class Gate:
         equal, failed = sum(c.note == IDENTICAL for c in self.checks), sum(c.failed for c in self.checks)
         same = f"; {equal} identical, by the baseline's score on every topic" if equal else ""
         same += f"; {self.uncategorised} topics have no category, and count in all alone" if self.uncategorised else ""
+        same += "".join(f"; {name} has no ranking of {number} topics" for name, number in [*self.unranked.items()][:3])
+        same += f"; {len(self.unranked) - 3} more runs lack rankings" if len(self.unranked) > 3 else ""
         word = f"gate {'failed' if failed else 'passed'}{f' for {self.release}' if self.release else ''}"
         return f"{word}: {failed} of {len(self.checks)} checks fail; a check fails if a mean is {self.rule}{same}"
 
@@ -194,7 +201,8 @@ class Gate:
     def to_dict(self) -> dict[str, Any]:
         """Return the checks as a dictionary that JSON can represent."""
         content = {"passed": self.passed, "rule": self.rule, "checks": [check._asdict() for check in self.checks]}
-        return content | ({"topics_without_category": self.uncategorised} if self.uncategorised else {})
+        content |= {"topics_without_category": self.uncategorised} if self.uncategorised else {}
+        return content | ({"topics_without_ranking": dict(self.unranked)} if self.unranked else {})
 
     def junit(self) -> str:
         """Write the checks as JUnit's XML, a test case for each."""
@@ -202,7 +210,8 @@ class Gate:
         failures = sum(check.failed for check in self.checks)
         counts = f'tests="{len(self.checks)}" failures="{failures}" errors="0" skipped="0"'
         lines.append(f"<testsuite name={_attribute(f'greylag {self.release}'.strip())} {counts}>")
-        told = {"greylag": __version__, "rule": self.rule}.items()
+        unranked = {f"topics without a ranking in {name}": str(number) for name, number in self.unranked.items()}
+        told = {"greylag": __version__, "rule": self.rule, **unranked}.items()
         properties = "".join(f"<property name={_attribute(name)} value={_attribute(text)}/>" for name, text in told)
         lines.append(f"<properties>{properties}</properties>")
         for c in self.checks:

@@ -11,7 +11,8 @@ from typing import Any
 from greylag.base import FormatError, parse_json
 
 _KEY = rb'"(?:[^"\\]|\\.)*+"\s*:\s*'
-_START = re.compile(rb"\s*\{\s*" + _KEY + rb"\{\s*(?:" + _KEY + rb'[^{"\s]|\})')
+_OF_GATE = rb'(?!\s*\{\s*"gate"\s*:\s*\{\s*"passed"\s*:\s*[tf])'  # an evaluation's JSON may begin with its gate
+_START = re.compile(_OF_GATE + rb"\s*\{\s*" + _KEY + rb"\{\s*(?:" + _KEY + rb'[^{"\s]|\})')
 
 
 def is_table(head: bytes) -> bool:

@@ -58,9 +58,20 @@ def test_a_saved_evaluation_has_the_same_methods(tmp_path, options, test):
     for view in views:
         for form in ("text", "json", "latex", "tsv"):
             assert view(found).format(form) == view(saved).format(form)
-    view(found.best_of(teams)).to_frame()
+    found.best_of(teams).to_frame()
     (tmp_path / "b.json").write_text(found.best_of(teams).format("json"))
     assert read_evaluation(tmp_path / "b.json").format("json") == found.best_of(teams).format("json")
+
+
+@pytest.mark.parametrize("gate", [{"fail_if": 0.05}, {"floors": {"P@5": 0.99}}, {"floors": {"P@5": 0.0001}}])
+def test_a_gates_own_json_is_the_next_baseline(tmp_path, gate):
+    path = tmp_path / "last.json"
+    path.write_text(
+        compare({"one": RUNS["one"], "two": RUNS["two"]}, QRELS, NAMES, baseline="one").gated(**gate).format("json")
+    )
+    found = compare({"then": path, "three": RUNS["three"]}, QRELS, NAMES, baseline="then")
+    expected = compare({"then": RUNS["two"], "three": RUNS["three"]}, QRELS, NAMES, baseline="then")
+    assert found.significance.comparisons == expected.significance.comparisons
 
 
 def test_what_cannot_be_read_as_an_evaluation_is_refused(tmp_path):

@@ -96,7 +96,9 @@ def test_the_best_run_of_each_team_is_shown_and_tested(runs):
     assert len(found.significance.comparisons) == 2 * len(best - {"two-half"})
     whole = score_holes(many, QRELS, NAMES, teams).table
     assert [*found.holes.table.rows] == [row for name in found.scores for row in whole.rows if row[0] == name]
-    for table in [*found.tables(wide=True), found.gated("lower")._gate_tables()[0], found.tables(per_query=True)[0]]:
+    refuses(lambda: found.gated("lower"), GreylagError, "every run best_of")
+    refuses(found.sheets, GreylagError, "all runs best_of")
+    for table in [*found.tables(wide=True), found.tables(per_query=True)[0]]:
         run = [*table.header].index("run")
         assert table.header[run + 1] == "team"
         assert {row[run] for row in table.rows} <= {*found.scores}

@@ -1,5 +1,6 @@
 """A gate against SciPy's one-sided paired t-test, with Holm's correction written out."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy import stats
 
 from greylag.base import ParameterError
-from greylag.evaluation import Scores, compare_scores, correct_by_people, parse_measure
+from greylag.evaluation import Scores, compare, compare_scores, correct_by_people, parse_measure
 from greylag.evaluation.reports.evaluation import Evaluation
 from greylag.evaluation.reports.gate import MOST_CHECKS, Floors, GateRule, check_gate
 from greylag.evaluation.reports.parts import scores_by_category
@@ -208,6 +209,24 @@ def test_floors_beside_tukeys_test_are_corrected_by_holm():
     p = [stats.ttest_1samp(run.values[:, 0], 0.45, alternative="greater").pvalue for run in found.values()]
     assert sorted(check.p for check in gate.checks) == pytest.approx(sorted(holm_by_hand(p)))
     assert "Holm's correction" in gate.rule
+
+
+def test_a_gate_is_true_if_it_passed_and_names_runs_without_rankings():
+    qrels = {str(q): {"a": 1} for q in range(20)}
+    whole = {qid: {"a": 1.0} for qid in qrels}
+    less = {qid: scores if int(qid) % 10 else {} for qid, scores in whole.items()} | {"19": {"b": 1.0}}
+    del less["7"]
+    found = compare({"then": whole, "now": less}, qrels, ["AP"], baseline="then")
+    passed, failed = found.gated(floors={"AP": 0.5}), found.gated("lower")
+    assert bool(passed.gate) is passed.gate.passed is True
+    assert bool(failed.gate) is failed.gate.passed is False
+    for form in ("text", "junit", "markdown", "html", "latex"):
+        assert re.search("now has no ranking of 3 topics|without a ranking in now.{1,9}3", failed.format(form)), form
+    assert failed.to_dict()["gate"]["topics_without_ranking"] == {"now": 3}
+    refuses(lambda: passed.gated("lower"), ParameterError, "one call")
+    refuses(lambda: passed.released("2"), ParameterError, "released before gated")
+    refuses(lambda: passed.by_category(dict.fromkeys(qrels, "x")), ParameterError, "by_category before gated")
+    refuses(lambda: found.by_category(dict.fromkeys(qrels, "x")).powered(0.1), ParameterError, "power categories")
 
 
 @pytest.mark.parametrize(
