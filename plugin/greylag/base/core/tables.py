@@ -295,7 +295,7 @@ def cell_text(value: Cell, decimals: int) -> str:
     if not isinstance(value, float):
         return str(value)
     # A p of 0.0000 would be read as certain.
-    return f"<{10**-decimals:.{decimals}f}" if 0 < value < 0.5 * 10**-decimals else f"{value:z.{decimals}f}"
+    return f"<{10**-decimals:.{decimals}f}" if 0 < value < 0.5 * 10**-decimals else f"{value + 0.0:.{decimals}f}"
 
 
 def _is_numeric(table: Table, column: int) -> bool:
