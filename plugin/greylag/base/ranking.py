@@ -70,7 +70,7 @@ class Ranking(Printed):
         # Checked only where it may matter, as rankings are made for every stage.
         if type(self.docids) is not tuple or type(self.scores) is not np.ndarray:
             check_sequences(docids=self.docids, scores=self.scores)
-        scores = _numbers(self.scores, self.docids, self.qid)
+        scores = np.array(_numbers(self.scores, self.docids, self.qid))
         scores.flags.writeable = False
         object.__setattr__(self, "docids", tuple(self.docids))
         object.__setattr__(self, "scores", scores)
@@ -240,7 +240,7 @@ def is_scored(value: Any) -> bool:
 
 
 def _numbers(scores: ArrayLike, docids: Sequence[str], qid: str) -> FloatArray:
-    """Return the scores of documents as a new array; texts, truth values and whatever else is no number are refused."""
+    """Return the scores of documents as an array; texts, truth values and whatever else is no number are refused."""
     values: Any = scores
     if isinstance(scores, list | tuple):
         shape: tuple[int, ...] = (len(scores),)
@@ -253,7 +253,7 @@ def _numbers(scores: ArrayLike, docids: Sequence[str], qid: str) -> FloatArray:
     if not numeric:
         named = zip(values, docids, strict=True)
         values = [check_number(score, f"query {qid}: the score of {docid!r}") for score, docid in named]
-    return np.array(values, dtype=np.float64)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _by_score(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:

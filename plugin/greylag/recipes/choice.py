@@ -144,7 +144,9 @@ class Choice(Printed):
         best: dict[str, Members] = {}
         for members, values in self.values.items():
             family = members[0].family
-            if len(members) == 1 and (family not in best or _mean(values) > _mean(self.values[best[family]])):
+            if len(members) == 1 and (
+                family not in best or rounded_mean(values) > rounded_mean(self.values[best[family]])
+            ):
                 best[family] = members
         return [system for (system,) in best.values()]
 
@@ -265,12 +267,12 @@ def choose(
     measure = parse_measure(str(objective))
     scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
-    baseline = max(compared, key=lambda system: _mean(values[(system,)]))
+    baseline = max(compared, key=lambda system: rounded_mean(values[(system,)]))
     best = best_of_many(scores, str(baseline), rule=held_out_scores.rule)
     return Choice(objective, qids, values, left_out, held_out_scores.choose(every), baseline, best)
 
 
-def _mean(values: FloatArray) -> float:
+def rounded_mean(values: FloatArray) -> float:
     """Return the mean to choose by, of which the first of equals wins: without the errors of its rounding."""
     return round(float(values.mean()), DIFFERENCE_DECIMALS)
 
@@ -307,7 +309,7 @@ class _HeldOutScores:
 
     def order(self, queries: IntArray) -> Members:
         """Order the best system of each family by these queries, in descending order."""
-        means = {system: _mean(self.values((system,))[queries]) for system in self.singles}
+        means = {system: rounded_mean(self.values((system,))[queries]) for system in self.singles}
         best: dict[str, System] = {}
         for system in sorted(self.singles, key=lambda system: -means[system]):
             best.setdefault(system.family, system)
@@ -317,7 +319,7 @@ class _HeldOutScores:
         """Choose a system by these queries."""
         order = self.order(queries)
         sizes = range(1, len(order) + 1 if self.averages else 2)
-        best = max((order[:size] for size in sizes), key=lambda members: _mean(self.values(members)[queries]))
+        best = max((order[:size] for size in sizes), key=lambda members: rounded_mean(self.values(members)[queries]))
         if not self.incumbent:
             return best
         # The best of many is favoured by having been picked: a lead within the noise would not last on other queries.

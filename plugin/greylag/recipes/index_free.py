@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from greylag.base import ParameterError, Run, check_ids, step
-from greylag.evaluation import DIFFERENCE_DECIMALS, at_level, read_run, score_documents
+from greylag.evaluation import at_level, read_run, score_documents
 from greylag.features import Feature, FeatureExtractor, Normalised, ReciprocalRank, RunScore, Score, unique_features
 from greylag.learning import (
     Judgements,
@@ -27,7 +27,7 @@ from greylag.learning import (
     training_data,
 )
 from greylag.rankers import ModelRanker, span
-from greylag.recipes.choice import Candidate, System, cross_folds
+from greylag.recipes.choice import Candidate, System, cross_folds, rounded_mean
 from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.recipe import Fit, Recipe, preselected, train_on_data
@@ -185,8 +185,7 @@ def _best_first(systems: Sequence[Candidate], data: RankingData, measure: Object
 
     def mean(candidate: Candidate) -> float:
         columns = data.columns_of(candidate.features)
-        values = score(linear_scores(data, columns, np.array(candidate.weights)))
-        return round(float(values.mean()), DIFFERENCE_DECIMALS)
+        return rounded_mean(score(linear_scores(data, columns, np.array(candidate.weights))))
 
     return sorted(systems, key=mean, reverse=True)
 

@@ -49,7 +49,7 @@ def test_of_means_that_are_equal_on_paper_the_first_wins():
     values = np.array([[0.1, 0.1, 0.4], [0.4, 0.1, 0.1], [0.1, 0.1, 0.1]])
     for order in permutations(range(3)):
         assert sources._best(values, [*order])[0] == (0,)
-        assert choice._mean(values[0, [*order]]) == choice._mean(values[1, [*order]])
+        assert choice.rounded_mean(values[0, [*order]]) == choice.rounded_mean(values[1, [*order]])
 
 
 def test_rm3_and_mu_are_the_best_of_the_grid():

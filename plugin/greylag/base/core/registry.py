@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from greylag.base.core.spelling import nearest
@@ -25,15 +25,17 @@ packages_in_use: set[str] = set()
 
 
 @cache
-def _installed(kind: str) -> EntryPoints:
-    """Return the entry points of a kind, of all packages."""
-    return entry_points(group=GROUPS[kind])
+def _installed() -> Any:  # `SelectableGroups` up to Python 3.11, then `EntryPoints`
+    """Return the entry points of all packages: their metadata are read once, and not for each kind."""
+    return entry_points()
 
 
 @cache
 def registered(kind: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a kind of `GROUPS` by name; each is imported when it is first used."""
-    return {entry.name: entry for entry in sorted(_installed(kind), key=lambda entry: entry.name)}
+    return {
+        entry.name: entry for entry in sorted(_installed().select(group=GROUPS[kind]), key=lambda entry: entry.name)
+    }
 
 
 def names_of_others() -> set[str]:
@@ -53,7 +55,7 @@ def load_entry(kind: str, name: str) -> Any:
     if name not in registered(kind):
         raise unknown(kind, name)
     # Several packages may claim a name, and which comes first depends on the order of folders on the path.
-    values = {entry.value for entry in _installed(kind).select(name=name)}
+    values = {entry.value for entry in _installed().select(group=GROUPS[kind], name=name)}
     if len(values) > 1:
         packages = ", ".join(sorted(values))
         raise ParameterError(f"{kind} {name} is registered several times, as {packages}: uninstall all but one")

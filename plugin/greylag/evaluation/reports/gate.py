@@ -185,7 +185,7 @@ class Gate:
         equal, failed = sum(c.note == IDENTICAL for c in self.checks), sum(c.failed for c in self.checks)
         same = f"; {equal} identical, by the baseline's score on every topic" if equal else ""
         same += f"; {self.uncategorised} topics have no category, and count in all alone" if self.uncategorised else ""
-        same += "".join(f"; {name} has no ranking of {number} topics" for name, number in [*self.unranked.items()][:3])
+        same += "".join(f"; {name} has no ranking for {number} topics" for name, number in [*self.unranked.items()][:3])
         same += f"; {len(self.unranked) - 3} more runs lack rankings" if len(self.unranked) > 3 else ""
         word = f"gate {'failed' if failed else 'passed'}{f' for {self.release}' if self.release else ''}"
         return f"{word}: {failed} of {len(self.checks)} checks fail; a check fails if a mean is {self.rule}{same}"

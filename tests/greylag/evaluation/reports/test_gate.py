@@ -221,7 +221,7 @@ def test_a_gate_is_true_if_it_passed_and_names_runs_without_rankings():
     assert bool(passed.gate) is passed.gate.passed is True
     assert bool(failed.gate) is failed.gate.passed is False
     for form in ("text", "junit", "markdown", "html", "latex"):
-        assert re.search("now has no ranking of 3 topics|without a ranking in now.{1,9}3", failed.format(form)), form
+        assert re.search("now has no ranking for 3 topics|without a ranking in now.{1,9}3", failed.format(form)), form
     assert failed.to_dict()["gate"]["topics_without_ranking"] == {"now": 3}
     refuses(lambda: passed.gated("lower"), ParameterError, "one call")
     refuses(lambda: passed.released("2"), ParameterError, "released before gated")
