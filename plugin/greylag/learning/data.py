@@ -122,14 +122,18 @@ class RankingData:
     @cached_property
     def columns(self) -> FloatArray:
         """The features by column, contiguous: shape (f, n); `ParameterError` if one is missing."""
-        columns = np.ascontiguousarray(self.features.T)
-        if np.isnan(columns).any():
-            column, row = np.argwhere(np.isnan(columns))[0]
+        return np.ascontiguousarray(self.complete.T)
+
+    @cached_property
+    def complete(self) -> FloatArray:
+        """The features; `ParameterError` if one is missing."""
+        if np.isnan(self.features).any():
+            row, column = np.argwhere(np.isnan(self.features))[0]
             raise ParameterError(
                 f"feature {self.specs[column]} of document {self.docids[row]} is missing (NaN), which trees that "
                 "LightGBM or XGBoost saved know, and learners here do not: fill it in"
             )
-        return columns
+        return self.features
 
     @cached_property
     def distinct(self) -> tuple[list[int], dict[int, str]]:

@@ -53,7 +53,7 @@ class Selection:
 
     def predict(self, data: RankingData | ArrayLike) -> FloatArray:
         """Score documents, shape (n,), by the final weights, of data, or of an array (n, f) with all columns."""
-        features = data.columns.T if isinstance(data, RankingData) else np.asarray(data, dtype=np.float64)
+        features = data.complete if isinstance(data, RankingData) else np.asarray(data, dtype=np.float64)
         if features.ndim != 2 or features.shape[1] <= max(self.columns, default=-1):
             raise ParameterError(
                 f"features of shape {features.shape}, but the selection has column {max(self.columns, default=0)}: "

@@ -93,7 +93,7 @@ class ListwiseRegression:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
         spreads = measure_spreads(data.features, data.offsets)
         # Divided by a spread that is rounding alone, a constant feature would have the largest values of all.
-        constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.columns).max(axis=1, initial=0.0))
+        constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.complete).max(axis=0, initial=0.0))
         spreads[constant] = np.inf
         units, centre_weights = 1.0 / spreads, np.array([self.centre.get(name, 0.0) for name in data.names])
         centre = centre_weights * np.where(units > 0, spreads, 0.0)
