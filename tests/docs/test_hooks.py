@@ -33,6 +33,14 @@ def test_all_pages_are_in_the_navigation_and_the_first_page_leads_to_those_of_th
     assert written - {"index.md"} <= set(re.findall(r"\]\(([\w./-]+\.md)", (DOCS / "index.md").read_text()))
 
 
+def test_lines_of_code_fit_a_laptop(pages):
+    """Chromium has cut lines of 131; see tests/browser/test_site.py."""
+    texts = {str(path.relative_to(DOCS)): path.read_text() for path in DOCS.rglob("*.md")} | pages
+    blocks = [(name, block) for name, text in texts.items() for block in re.findall(r"^```.*?^```", text, re.M | re.S)]
+    assert len(blocks) > 100
+    assert [(name, line) for name, block in blocks for line in block.splitlines() if len(line) > 122] == []
+
+
 def test_links_that_lead_out_of_the_documentation_are_text(hooks):
     page = SimpleNamespace(file=SimpleNamespace(src_uri="how-to/compare.md"))
     inside, outside = "[a](explain.md#b), [c](../index.md)", "[d](../../greylag_papers/README.md#e)"
