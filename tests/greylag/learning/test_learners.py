@@ -3,6 +3,7 @@
 Tests `coordinate_ascent`, `extraction`, `greedy` and `learner`.
 """
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,9 @@ from greylag.learning.learner import Selection, after_each_round
 from greylag.learning.linesearch.line_search import line_search, prepare
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
+from tests.docs import ROOT
 from tests.greylag.learning.samples import random_data
+from tests.processes import python
 
 AP = Objective("AP")
 NO_RELEVANT = replace(random_data(1), grades=np.zeros_like(random_data(1).grades))
@@ -135,6 +138,18 @@ def test_axes_are_uncorrelated_and_in_descending_order_of_variance():
     np.testing.assert_allclose(products, np.diag(variances), atol=1e-9 * variances[0])
     assert all(np.diff(variances) < 0)
     assert variances.sum() == pytest.approx(5 * len(data.docids))
+
+
+@pytest.mark.parametrize("learner", ["CoordinateAscent", "GreedySelection"])
+def test_another_processor_learns_the_same_weights(learner):
+    """OpenBLAS takes the loops of the processor that it is told of, and their sums have other last digits."""
+    code = (
+        "import greylag.learning as learning; from tests.greylag.learning.samples import random_data;"
+        f"print(learning.{learner}('AP').fit(random_data(21, queries=12, documents=40, features=5)).weights)"
+    )
+    here, there = (python("-c", code, check=True, cwd=ROOT, env=os.environ | other).stdout
+                   for other in ({}, {"OPENBLAS_CORETYPE": "Prescott"}))  # fmt: skip
+    assert here == there
 
 
 def test_no_axis_and_no_weight_improves_the_result():
