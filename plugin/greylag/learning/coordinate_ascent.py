@@ -66,9 +66,9 @@ class CoordinateAscent:
         starts[0] = 1.0
         explore = partial(ascend, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
-        values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
-        # `argmax` takes the earliest of equal starts.
-        return Selection.of(ends[int(np.argmax(values))], data, objective)
+        values = [np.mean(objective.evaluate(data, linear_scores(data, columns, end))) for end in ends]
+        best = int(np.argmax(np.array(values) >= max(values) - MEAN_TOLERANCE))
+        return Selection.of(ends[best], data, objective)
 
 
 def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
