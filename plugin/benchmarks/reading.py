@@ -35,7 +35,12 @@ for name in ("map", "P_10", "ndcg_cut_10"):
     print(name, sum(of_query[name] for of_query in scores.values()) / len(scores))
 """
 DEPTH, EVERY = 1000, 211
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "PYTHONWARNINGS": "ignore",
+}
+"""Of processes: one thread, and modules that are compiled once."""
 SIZES = {10: "", 100: "at most 1.4", 1000: "at most 1", **({10_000: "at most 1"} if FULL else {})}
 """The aim of `evaluate`, by the number of topics."""
 PEER_TOPICS = 1000 if FULL else 100
@@ -101,45 +106,45 @@ def rows() -> Iterator[Row]:
             fuse = [*greylag, "--jobs", "1", "fuse", "--run", runs[0], "--run", runs[1], "--out", Path(folder, "fused")]
             yield Row(f"fuse two runs of {size}", cpu_of(fuse), "CPU s", "40 at 1e+07 lines")
             if topics <= PEER_TOPICS:
-                yield from peer_rows(size, [*runs, qrels], fresh=topics == min(SIZES))
+                yield from peer_rows(size, [*runs, qrels], Path(folder, "compiled"))
         features = Path(folder, "features.txt")
         write_features(features, np.random.default_rng(0))
         spent = cpu_seconds(lambda: read_letor(features), 3)
         yield Row("LETOR text", features.stat().st_size / 1e6 / spent, "MB per CPU s", "at least 100")
 
 
-def peer_rows(size: str, paths: list[Path], *, fresh: bool) -> Iterator[Row]:
-    """CPU seconds of each task by each package, in a new environment too if `fresh`, and ratios to greylag's."""
+def peer_rows(size: str, paths: list[Path], compiled: Path) -> Iterator[Row]:
+    """CPU seconds of each task by each package, compiled and, the first time, in a new environment."""
     for task in ("evaluate", "compare", "fuse"):
-        means = None
+        means, ours = None, (0.0, 0.0)
         for package, does in PEERS.items():
             if task not in does or not installed(package):
                 continue
             child = [sys.executable, "-c", CHILD.format(imports=does["imports"], work=does[task]), *paths]
-            with TemporaryDirectory() as cache:
-                new, compiled = answer(child, cache), answer(child, cache)
-            figures = compiled[2]
+            cache = compiled / f"{task}-{package}"
+            if not cache.exists():
+                cache.mkdir(parents=True)
+                yield Row(
+                    f"{task} {size}: {package}, a process of a new environment", answer(child, cache)[0][0], "CPU s"
+                )
+            spent, found = answer(child, cache)
             if means is None:
-                means, ours = figures, compiled
-            if not np.allclose(figures, means, rtol=1e-6, atol=0):
-                raise ValueError(f"{task} {size}: {package} has {figures}, greylag {means}")
-            for when, spent, own in zip(("a process", "again in the process"), compiled[:2], ours[:2], strict=True):
-                yield Row(f"{task} {size}: {package}, {when}", spent, "CPU s")
+                means, ours = found, spent
+            if not np.allclose(found, means, rtol=1e-6, atol=0):
+                raise ValueError(f"{task} {size}: {package} has {found}, greylag {means}")
+            for when, seconds, own in zip(("a process", "again in the process"), spent, ours, strict=True):
+                yield Row(f"{task} {size}: {package}, {when}", seconds, "CPU s")
                 if package != "greylag":
-                    yield Row(f"{task} {size}: {package} / greylag, {when}", spent / own, "x")
-            if fresh:
-                yield Row(f"{task} {size}: {package}, a process of a new environment", new[0], "CPU s")
+                    yield Row(f"{task} {size}: {package} / greylag, {when}", seconds / own, "x")
 
 
-def answer(child: list[str | Path], cache: str) -> tuple[float, float, Any]:
-    """CPU seconds of a process that works once, and of working again in it, and what it found."""
+def answer(child: list[str | Path], cache: Path) -> tuple[tuple[float, float], Any]:
+    """CPU seconds of a process that works once and of working again in it, and what it finds."""
     before = children_seconds()
-    done = subprocess.run(
-        child, check=True, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": cache},
-    )  # fmt: skip
+    environment = {**ENVIRONMENT, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(child, check=True, capture_output=True, text=True, env=environment)
     again, found = json.loads(done.stdout.splitlines()[-1])
-    return children_seconds() - before - again, again, found
+    return (children_seconds() - before - again, again), found
 
 
 def write_qrels(path: Path, runs: list[Path]) -> None:
@@ -174,5 +179,5 @@ def write_features(path: Path, rng: np.random.Generator) -> None:
 def cpu_of(command: list[str | Path]) -> float:
     """The CPU seconds of a process in one thread."""
     before = children_seconds()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD})
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return children_seconds() - before
