@@ -1,5 +1,6 @@
 """What the benchmarks share: a row of the report, timing, and collections."""
 
+import importlib.util
 import os
 import statistics
 import time
@@ -11,6 +12,9 @@ from typing import Any
 DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FULL = bool(os.environ.get("FULL"))
 """Whether to measure at sizes that take longer than a quarter of an hour in all."""
+
+PINNED = "-r tests/interop-requirements.txt -r plugin/benchmarks/requirements.txt"
+"""Where the versions of peers are."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +51,11 @@ def once(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def installed(*packages: str) -> bool:
+    """Whether packages are installed; the terminal names those that are not."""
+    missing = [name for name in packages if importlib.util.find_spec(name.partition(".")[0]) is None]
+    if missing:
+        print(f"  without {', '.join(missing)}: pip install --no-deps {PINNED}", flush=True)
+    return not missing

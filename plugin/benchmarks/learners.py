@@ -11,13 +11,14 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness import FULL, Row
 from benchmarks.line_search import QUERIES, generated
+from greylag.base import FloatArray
 from greylag.evaluation import Qrels
 from greylag.learning import CoordinateAscent, GreedySelection, Objective, RankingData
 from greylag.learning.learner import Learner, Selection
@@ -60,22 +61,31 @@ def fit(learner: Learner, data: RankingData) -> tuple[float, Selection]:
 
 def fastrank_fit(data: RankingData, qrels: Qrels) -> tuple[float, float]:
     """The CPU time that fastrank takes, and its model's mean AP, unretrieved relevant documents counted."""
+    spent, score = fastrank_model(data, "map", qrels)
+    return spent, float(np.mean(Objective("AP").evaluate(data, score(data))))
+
+
+def fastrank_model(
+    data: RankingData, measure: str, qrels: Qrels | None = None
+) -> tuple[float, Callable[[RankingData], FloatArray]]:
+    """The CPU time that fastrank's coordinate ascent takes, and how its model scores documents."""
     from fastrank import CDataset, CQRel, TrainRequest
 
-    owner = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(np.int64)
-    features = data.features.astype(np.float32)
-    dataset = CDataset.from_numpy(features, data.grades.astype(np.float64), owner)
-    request = TrainRequest.coordinate_ascent()
-    request.measure = "map"
-    request.judgments = CQRel.from_dict(
-        {str(i): {docid: float(grade) for docid, grade in qrels[qid].items()} for i, qid in enumerate(data.qids)}
-    )
-    request.params.num_restarts, request.params.quiet, request.params.seed = 5, True, 1
+    def dataset(data: RankingData) -> CDataset:
+        owner = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(np.int64)
+        return CDataset.from_numpy(data.features.astype(np.float32), data.grades.astype(np.float64), owner)
+
+    given, request = dataset(data), TrainRequest.coordinate_ascent()
+    request.measure = measure
+    if qrels is not None:
+        numbered = {str(i): qrels[qid] for i, qid in enumerate(data.qids)}
+        judged = {i: {docid: float(grade) for docid, grade in own.items()} for i, own in numbered.items()}
+        request.judgments = CQRel.from_dict(judged)
+    request.params.num_restarts, request.params.quiet, request.params.seed = RESTARTS, True, 1
     start = time.process_time()
-    model = dataset.train_model(request)
+    model = given.train_model(request)
     spent = time.process_time() - start
-    scores = np.asarray(model.predict_dense_scores(dataset), dtype=np.float64)
-    return spent, float(np.mean(Objective("AP").evaluate(data, scores)))
+    return spent, lambda other: np.asarray(model.predict_dense_scores(dataset(other)), dtype=np.float64)
 
 
 def chosen(queries: int) -> Iterator[Row]:
