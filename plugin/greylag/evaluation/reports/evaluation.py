@@ -34,7 +34,7 @@ from greylag.base import (
     versions,
     visible,
 )
-from greylag.evaluation.reports.gate import ALL, Floors, Gate, GateRule, check_gate
+from greylag.evaluation.reports.gate import ALL, FailIf, Floors, Gate, check_gate, parse_rules
 from greylag.evaluation.reports.names import short_names
 from greylag.evaluation.reports.parts import (
     Tested,
@@ -314,7 +314,7 @@ class Evaluation(Formatted):
 
     def gated(
         self,
-        fail_if: GateRule | str | float | None = None,
+        fail_if: FailIf | Sequence[FailIf] | None = None,
         *,
         floors: Floors | Mapping[str, str | float] | None = None,
     ) -> Evaluation:
@@ -326,9 +326,10 @@ class Evaluation(Formatted):
 
         Parameters
         ----------
-        fail_if : {"lower", "worse"} or float > 0, optional
+        fail_if : {"lower", "worse", "missing"} or float > 0, or a list of one of these and "missing", optional
             A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
-            to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
+            to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test). By "missing", which
+            needs no baseline, one fails if the run has no ranking for a topic.
         floors : mapping of str to float, optional
             The least means by name of measure, which need no baseline. With "low:" before the name, as in "low:AP",
             a check fails if the low end of the mean's one-sided 95 % interval is below: by t, or the exact binomial
@@ -338,12 +339,12 @@ class Evaluation(Formatted):
             raise ParameterError("there is a gate already: give fail_if and floors in one call")
         if self.best_of_teams:
             raise ParameterError("a gate checks every run: leave out best_of, which takes runs away (--best-of-team)")
-        rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
+        rules = parse_rules(fail_if)
         least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors)
-        if rule is None and not (least and least.least):
+        if not (rules or (least and least.least)):
             raise ParameterError("a gate needs a rule or floors: give fail_if, or floors such as {'AP': 0.3}")
         tests, measures = self.corrections or self.significance, next(iter(self.scores.values())).measures
-        if rule is not None:
+        for rule in rules:
             rule.check(self.scores, tests.baselines if tests else (), measures)
         if least is not None:
             least.check(measures)
@@ -351,7 +352,7 @@ class Evaluation(Formatted):
         without = self.categories and sum(qid not in self.categories for qid in next(iter(self.scores.values())).qids)
         lacking = {name: len({*run.missing, *run.empty}) for name, run in self.scores.items()}
         gate = replace(
-            check_gate(parts, tests, rule, least),
+            check_gate(parts, tests, rules, least),
             uncategorised=without or 0,
             release=self.release,
             unranked={name: number for name, number in lacking.items() if number},
