@@ -28,6 +28,7 @@ from greylag.base import (
     check_choice,
     cite,
     escape_markdown,
+    guided,
     read_pairs,
     refuse_attribute,
     table_frame,
@@ -96,6 +97,7 @@ class Formatted:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
         raise NotImplementedError
 
+    @guided
     def format(self, form: str = "text", *, per_query: bool = False) -> str:
         """Format the tables with their notes.
 
@@ -119,6 +121,7 @@ class Formatted:
         """Format the table of a paper: `format` with "latex"."""
         return self.format("latex", per_query=per_query)
 
+    @guided
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
         """Make a data frame of pandas or polars of the first table, unrounded; `Significance` has one of its own."""
         return table_frame(self._first_table(per_query), library)
@@ -237,6 +240,7 @@ class Evaluation(Formatted):
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
         return self._with_runs(ordered_scores(self.scores, names))
 
+    @guided
     def by_category(self, categories: GroupsLike | str | Path) -> Evaluation:
         """Add means by category, of a mapping by qid or a file (qid and category, by a tab or CSV), also to a gate."""
         self._exclude_corrections("by_category")
@@ -246,6 +250,7 @@ class Evaluation(Formatted):
         scores_by_category(self.scores, named)  # refuses those of other topics
         return replace(self, categories=named)
 
+    @guided
     def correlated(self) -> Evaluation:
         """Add tau and tau-AP of the runs' order by each pair of measures."""
         self._exclude_corrections("correlated")
@@ -253,6 +258,7 @@ class Evaluation(Formatted):
             raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
         return replace(self, rankings=compare_measures(self.scores))
 
+    @guided
     def of_teams(self, teams: Teams) -> Evaluation:
         """Add a column of teams to all tables.
 
@@ -262,6 +268,7 @@ class Evaluation(Formatted):
             self, teams=assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
         )
 
+    @guided
     def best_of(self, teams: Teams) -> Evaluation:
         """Keep the best run of each team, as `of_teams` takes them, by the first measure, and the baselines.
 
@@ -274,6 +281,7 @@ class Evaluation(Formatted):
         best = replace(named, unjudged=shares, best_of_teams=True)
         return best._with_runs({name: self.scores[name] for name in kept})
 
+    @guided
     def sheets(self) -> dict[str, str]:
         """Make pages and CSV by name of file, by the first measure, as TREC hands out.
 
@@ -288,6 +296,7 @@ class Evaluation(Formatted):
             raise ParameterError("sheets are over all runs: leave out best_of, which takes runs away (--best-of-team)")
         return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
 
+    @guided
     def powered(self, loss: float | str) -> Evaluation:
         """Add how probably ``gated("worse")`` finds a run that is this much worse, and how many topics find 80 %.
 
@@ -300,6 +309,7 @@ class Evaluation(Formatted):
         check_margin("power", size, next(iter(self.scores.values())).measures)
         return replace(self, powers=simulate_power(self.scores, size))
 
+    @guided
     def released(self, release: str) -> Evaluation:
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
         if not isinstance(release, str) or release.splitlines() != [release]:
@@ -312,6 +322,7 @@ class Evaluation(Formatted):
         if self.gate is not None:
             raise ParameterError(f"the gate has been made without it: call {method} before gated")
 
+    @guided
     def gated(
         self,
         fail_if: FailIf | Sequence[FailIf] | None = None,
