@@ -212,7 +212,7 @@ def evaluate(
         typer.Option(
             "--out-sheets",
             help="Also write TREC's sheets into this folder: a table and a page of topics (best, median and worst over "
-            "all runs, by the first measure), and of each team's or run's scores against the median.",
+            "all runs, by each measure), and of each team's or run's scores against the median.",
         ),
     ] = None,
     subtopics: Annotated[

@@ -283,11 +283,13 @@ class Evaluation(Formatted):
 
     @guided
     def sheets(self) -> dict[str, str]:
-        """Make pages and CSV by name of file, by the first measure, as TREC hands out.
+        """Make pages and CSV by name of file, by all measures, as TREC hands out.
 
         ``topics`` has the best, median and worst score over all runs of each topic, the lowest median first, and the
-        number of relevant documents. A sheet per team of `of_teams`, or per run, has its runs against the median, topic
-        by topic. Each is a table (``.csv``), and a page with a chart that links the others (``.html``).
+        number of relevant documents, by the level of the first measure. A sheet per team of `of_teams`, or per run, has
+        its runs against the median, topic by topic. Each is a table (``.csv``), whose columns name the measure, and a
+        page with a chart of each (``.html``). The page of topics links the others and has the command; a team's page
+        has neither, and names no other team.
         """
         from greylag.evaluation.reports.sheets import make_sheets  # which no other form needs
 
