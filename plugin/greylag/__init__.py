@@ -12,15 +12,9 @@ _getattr, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name; of one that a wing has, say where it is."""
-    try:
+    """Load a public name; of one that a wing or another package has, say what to write."""
+    if name in __all__:
         return _getattr(name)
-    except AttributeError as error:
-        from pathlib import Path
+    from greylag.base import refuse_name
 
-        for stub in sorted(Path(__file__).parent.glob("*/__init__.pyi")):
-            public = stub.read_text(encoding="utf-8").partition("# isort: split")[0]
-            if f" import {name} as {name}\n" in public:
-                where = f"write: from greylag.{stub.parent.name} import {name}"
-                raise AttributeError(f"module 'greylag' has no attribute {name!r}; {where}") from None
-        raise error
+    return refuse_name(__name__, name)

@@ -20,6 +20,7 @@ NEEDS = {
     "LlamaIndex": "llama_index.core",
     "PyTerrier": "pyterrier",
     "ir_datasets": "greylag",
+    "ir_measures": "ir_measures",
     "pandas and polars": "pandas",
     "pyversity": "pyversity",
     "ranx": "ranx",

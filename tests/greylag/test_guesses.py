@@ -170,7 +170,7 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: ANY.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]), "query 1|rank 2"),
         (lambda: ANY.evaluate(RUN, [SCORED], ["AP"]), "list|qrels_from_ir_datasets"),
         (lambda: ANY.evaluate(RUN, [("1", "a", 1)], ["AP"]), "list|mapping"),
-        (lambda: ANY.evaluate(QRELS, RUN, ["AP"]), "query 1|Ranking"),
+        (lambda: ANY.evaluate(QRELS, RUN, ["AP"]), "judgements are a Run|the run comes before"),
         (lambda: ANY.evaluate(RUN, {"1": {"a": "1"}}, ["AP"]), "query 1|'a'|str '1'|whole number"),
         (lambda: ANY.evaluate(RUN, {1.0: {"a": 1}}, ["AP"]), "query's identifier|float 1.0"),
         (lambda: ANY.evaluate(RUN, {"1": {None: 1}}, ["AP"]), "document's identifier|None"),

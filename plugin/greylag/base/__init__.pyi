@@ -43,6 +43,7 @@ from .core.checks import naming as naming
 from .core.citations import cite as cite
 from .core.guidance import guided as guided
 from .core.guidance import refuse_attribute as refuse_attribute
+from .core.guidance import refuse_name as refuse_name
 from .core.hints import shown as shown
 from .core.labels import Frame as Frame
 from .core.labels import Series as Series

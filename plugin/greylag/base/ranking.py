@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag.base.core.checks import check_ids, check_sequences, naming
-from greylag.base.core.guidance import guided
+from greylag.base.core.guidance import guided, refuse_attribute
 from greylag.base.core.hints import shown
 from greylag.base.core.labels import Series, by_label, check_number, has_labels
 from greylag.base.core.tables import Library, Printed, Row, Table, as_frame
@@ -285,6 +285,8 @@ class Run(Printed, Mapping[str, Ranking]):
     rankings: tuple[Ranking, ...]
     tag: str = "greylag"
     _by_qid: dict[str, Ranking] = field(init=False, repr=False, compare=False)
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_attribute
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rankings", tuple(self.rankings))

@@ -63,7 +63,7 @@ class _Command(TyperCommand):
                 from greylag.cli.guesses import OPTIONS
                 from greylag.cli.options import nearest_spelling
 
-                way = OPTIONS.get(self.name or "", {}).get(unknown.lstrip("-"))
+                way = OPTIONS.get(self.name or "", {}).get(unknown.lstrip("-").replace("_", "-"))
                 ours = way or nearest_spelling(unknown, self.params)
                 raise _UsageError(f"No such option: {unknown}{f'; write {ours}' if ours else ''}", ctx) from None
             raise

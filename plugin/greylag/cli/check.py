@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ import typer
 
 from greylag import __version__
 from greylag.base import GreylagError, ParameterError
-from greylag.cli.options import Rule, Shared, Topics, check_rules
+from greylag.cli.options import Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
 from greylag.evaluation import DEPTH, Submission, check_submission, few_names, group_equal, identical, known_documents
 
@@ -23,7 +22,7 @@ _log = logging.getLogger("greylag")
 def check(
     context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
-    topics: Topics,
+    topics: Annotated[Path, typer.Option("--topics", help="Topics, or a file of their qids, one per line.")],
     index: Annotated[
         list[Path] | None,
         typer.Option("--index", help="Index of the collection, to report documents that it lacks."),
@@ -47,7 +46,7 @@ def check(
     """
     shared: Shared = context.obj
     check_rules(context, [Rule("--docids", "both say which documents there are", excluded="--index")])
-    asked, known = shared.topics(topics), None if docids is None else known_documents(docids)
+    asked, known = shared.listed_topics(topics), None if docids is None else known_documents(docids)
     if index is not None:
         from greylag.index import LuceneIndex
 
@@ -65,7 +64,10 @@ def check(
             lines = [*map(str, submission.findings)]
             broken = [finding.rule for finding in submission.findings if finding.broken]
             submission.ties.warn(path)
-            found = {"findings": [*map(asdict, submission.findings)], "ties_turned": submission.ties.turned}
+            found = {
+                "findings": [finding.to_dict() for finding in submission.findings],
+                "ties_turned": submission.ties.turned,
+            }
             content[str(path)] = {"tag": submission.tag, **found}
         content[str(path)] = {"passed": not broken, "refused_for": broken, **content[str(path)]}
         if form == "text":

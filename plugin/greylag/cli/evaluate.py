@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -12,13 +12,14 @@ import typer
 
 from greylag.base import FormatError, ParameterError, read_pairs, visible, write_text
 from greylag.cli.options import NAMED_FILES, Rule, Shared, Teams, TheNames, check_rules, given_options, parse_measures
+from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.evaluation import (
     FORMS,
     Correction,
     Evaluation,
     Floors,
-    GateRule,
+    Formatted,
     QrelsAgreement,
     RunParts,
     Test,
@@ -30,6 +31,7 @@ from greylag.evaluation import (
     is_feature_file,
     name_with_baselines,
     parse_margin,
+    parse_rules,
     read_grades,
     within,
 )
@@ -87,7 +89,10 @@ def evaluate(
         typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
     ] = None,
     topics: Annotated[
-        Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
+        Path | None,
+        typer.Option(
+            "--topics", help="Score only these topics, such as the test part of a split, or qids, one a line."
+        ),
     ] = None,
     collections: Annotated[
         list[str] | None,
@@ -144,15 +149,16 @@ def evaluate(
         bool, typer.Option("--best-of-team", help="Show and test each team's best run by the first measure.")
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
-    form: Annotated[
-        str,
+    formats: Annotated[
+        list[str] | None,
         typer.Option(
             "--format",
             metavar="|".join(FORMS),
             help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a "
-            "page, JUnit's XML has the checks of --fail-if and --floor.",
+            "page, JUnit's XML has the checks of --fail-if and --floor. FORMAT=FILE also writes a file, and can be "
+            "repeated.",
         ),
-    ] = "text",
+    ] = None,
     names: TheNames = "path",
     order: Annotated[
         Literal["best", "given"],
@@ -165,12 +171,13 @@ def evaluate(
         ),
     ] = None,
     fail_if: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--fail-if",
-            metavar="lower|worse|MARGIN",
+            metavar="lower|worse|MARGIN|missing",
             help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
-            "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
+            "most MARGIN lower, such as 0.01. On all topics and on each of --categories. missing, also beside one of "
+            "these: if a run has no ranking for a topic.",
         ),
     ] = None,
     floors: Annotated[
@@ -205,7 +212,7 @@ def evaluate(
         typer.Option(
             "--out-sheets",
             help="Also write TREC's sheets into this folder: a table and a page of topics (best, median and worst over "
-            "all runs, by the first measure), and of each team's or run's scores against the median.",
+            "all runs, by each measure), and of each team's or run's scores against the median.",
         ),
     ] = None,
     subtopics: Annotated[
@@ -218,31 +225,32 @@ def evaluate(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
-    check_form("--format", form)
+    form, files = _forms(formats or ())
+    check_outputs([*files, *filter(None, (out_figure, out_sheets))], shared.inputs)
     if twice := [name for name, number in Counter(collections or ()).items() if number > 1]:
         raise ParameterError(f"--collection {twice[0]} is given twice: give it once")
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     if not runs:
-        write_line(_agreement(context, shared, qrels, other_qrels, topics).format(form))
+        _write(_agreement(context, shared, qrels, other_qrels, topics), form, files)
         return
-    rule, least = None if fail_if is None else GateRule.parse(fail_if), _floors(floors)
-    if form == "junit" and not (rule or least):
+    rules, least = parse_rules(fail_if), _floors(floors)
+    if "junit" in (form, *files.values()) and not (rules or least):
         raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
     if least and (measures or not baseline):
         measures = [*(measures or ()), *map(str, least.least)]
-    files, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
+    named, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
     by_name = dict[str, tuple[dict[str, Path | RunParts], Any]]()
     for name in collections or [""]:
         among = topics and Path(str(topics).replace("{}", name or "{}"))
         judged = _judgements(shared, [within(path, name) for path in qrels], among, subtopics=subtopics)
-        texts = None if among is None else shared.topics(among)
-        placed = {label: within(path, name) for label, path in files.items()}
+        texts = None if among is None else shared.listed_topics(among)
+        placed = {label: within(path, name) for label, path in named.items()}
         opened = {n: p if is_evaluation(p) else RunParts(p, texts, lenient=shared.lenient) for n, p in placed.items()}
         by_name[name] = opened, judged
     scored_by = parse_measures(measures, qrels[0]) if measures else None
-    if rule is not None:  # before runs are read
-        rule.check(files, baselines, scored_by or ())
+    for rule in rules:  # before runs are read
+        rule.check(named, baselines, scored_by or ())
     kinds = None if categories is None else read_pairs(categories, "qid category")
     compared, judgements = (by_name, None) if collections else by_name[""]
     evaluation = cast(Any, compare)(  # of one of its two forms
@@ -258,7 +266,7 @@ def evaluate(
         predicted=predicted and shared.qrels(predicted, topics=topics),
         other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
     )
-    evaluation = evaluation.ordered(files) if order == "given" else evaluation
+    evaluation = evaluation.ordered(named) if order == "given" else evaluation
     evaluation = evaluation if release is None else evaluation.released(release)
     evaluation = evaluation if teams is None else evaluation.of_teams(teams)
     gate = None
@@ -267,7 +275,7 @@ def evaluate(
         evaluation = evaluation.best_of(teams) if best_of_team and teams is not None else evaluation
         evaluation = evaluation if kinds is None else evaluation.by_category(kinds)
         evaluation = evaluation if power is None else evaluation.powered(power)
-        evaluation = evaluation.gated(rule, floors=least) if rule or least else evaluation
+        evaluation = evaluation.gated(rules, floors=least) if rules or least else evaluation
         gate = evaluation.gate
         if out_sheets is not None:
             _write_sheets(evaluation, out_sheets)
@@ -275,11 +283,36 @@ def evaluate(
             from greylag.evaluation import changes_figure, write_figure
 
             write_figure(out_figure, changes_figure([(evaluation.scores, evaluation.significance)]))
-    write_line(evaluation.format(form, per_query=per_query))
+    _write(evaluation, form, files, per_query=per_query)
     if gate is not None and not gate:
         if form not in ("text", "json"):  # a page or table goes to a file, and the build's log has it, too
             _log.error("%s", gate)
         raise typer.Exit(FAILED)
+
+
+def _forms(formats: Sequence[str]) -> tuple[str, dict[Path, str]]:
+    """Return the form to print, and the forms of files."""
+    printed, files = list[str](), dict[Path, str]()
+    for text in formats:
+        form, has_file, file = text.partition("=")
+        check_form("--format", form)
+        if not has_file:
+            printed.append(form)
+        elif not file or Path(file) in files:
+            raise ParameterError(f"--format {text} names {'a file twice' if file else 'no file'}: write {form}=FILE")
+        else:
+            files[Path(file)] = form
+    if len(printed) > 1:
+        first, *others = printed
+        raise ParameterError(f"--format {first} and {others[0]} are both to be printed: write {others[0]}=FILE")
+    return (printed or ["text"])[0], files
+
+
+def _write(value: Formatted, form: str, files: Mapping[Path, str], *, per_query: bool = False) -> None:
+    """Write forms of an evaluation to files, and print one."""
+    for path, other in files.items():
+        write_text(path, visible(value.format(other, per_query=per_query)))
+    write_line(value.format(form, per_query=per_query))
 
 
 def _write_sheets(evaluation: Evaluation, folder: Path) -> None:

@@ -12,7 +12,19 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from greylag.base import GUESSES, FormatError, Names, Parameter, ParameterError, Run, close, spell
+from greylag.base import (
+    GUESSES,
+    Faults,
+    FormatError,
+    Names,
+    Parameter,
+    ParameterError,
+    Run,
+    close,
+    is_file,
+    read_text,
+    spell,
+)
 from greylag.evaluation import (
     Measure,
     Naming,
@@ -69,6 +81,15 @@ class Shared:
 
         return named_topics(path, field=self.field, lenient=self.lenient)
 
+    def listed_topics(self, path: Path) -> dict[str, str]:
+        """Read topics whose texts do not matter: as `topics`, or a file of qids, one per line, without texts."""
+        if is_file(path):
+            lines = [*map(bytes.split, read_text(path, Faults(path, lenient=None)).splitlines())]
+            words = [row for row in lines if row]
+            if words and not words[0][0].startswith((b"<", b"{", b"[")) and max(map(len, words)) == 1:
+                return {qid.decode(): "" for (qid,) in words}
+        return self.topics(path)
+
     def run(self, path: Path, topics: Path | None = None) -> Run:
         """Read a run, with the texts of its queries if topics are given."""
         return read_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
@@ -101,7 +122,7 @@ class Shared:
         """Keep the judgements of the topics; log how many others were left out."""
         if topics is None:
             return judgements
-        among = self.topics(topics)
+        among = self.listed_topics(topics)
         left = {qid: judged for qid, judged in judgements.items() if qid in among}
         if not left:
             raise FormatError(path, None, f"no query in common with {topics}, whose first is {next(iter(among))!r}")

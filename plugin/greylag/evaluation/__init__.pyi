@@ -69,11 +69,12 @@ from .reports.charts import contributions_chart as contributions_chart
 from .reports.charts import result as result
 from .reports.earlier import is_evaluation as is_evaluation
 from .reports.evaluation import FORMS as FORMS
+from .reports.evaluation import Formatted as Formatted
 from .reports.evaluation import check_form as check_form
 from .reports.excerpts import excerpts as excerpts
 from .reports.figures import write_figure as write_figure
 from .reports.gate import Floors as Floors
-from .reports.gate import GateRule as GateRule
+from .reports.gate import parse_rules as parse_rules
 from .reports.names import Naming as Naming
 from .reports.names import name_files as name_files
 from .reports.names import name_with_baselines as name_with_baselines

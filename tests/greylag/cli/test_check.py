@@ -12,6 +12,11 @@ from greylag import read_run, write_run
 from tests.greylag.cli.conftest import ON_BOTH_INDEXES
 
 
+def topics_of(lines):
+    """The topics of a run's lines, in their order."""
+    return [*dict.fromkeys(line.split()[0] for line in lines)]
+
+
 @ON_BOTH_INDEXES
 def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, collection, tmp_path):
     """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
@@ -20,7 +25,7 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, colle
     wrong = tmp_path / "wrong.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     first = lines[0].split()
-    kept = [line for line in lines if line.split()[0] != lines[-1].split()[0]]
+    kept = [line for line in lines if line.split()[0] not in topics_of(lines)[-2:]]
     wrong.write_text("".join([lines[0].replace(f" {first[2]} ", " nowhere "), *kept[1:]]))
     code, shown, _ = command("check", *collection, wrong, made / "bm25.run")
     assert code == 2
@@ -28,9 +33,18 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, colle
     assert "'nowhere' is not known" in shown
     assert f"{made / 'bm25.run'}: follows the rules" in shown
     by_index = shown.splitlines()
+    without = [qid for qid in topics_of(lines) if qid not in topics_of(kept)]
+    content = json.loads(command("check", *collection, wrong, "--format", "json")[1])["runs"][str(wrong)]
+    assert {of["rule"]: of["breaches"] for of in content["findings"] if of["breaches"]} == {
+        "missing": [{"line": None, "reason": f"topic {qid!r} has no document"} for qid in without],
+        "documents": [{"line": None, "reason": "document 'nowhere' is not known"}],
+    }
     (tmp_path / "docids").write_text("".join({f"{line.split()[2]}\n" for line in lines}))
     code, shown, _ = command("check", *collection[2:], "--docids", tmp_path / "docids", wrong, made / "bm25.run")
     assert (code, shown.splitlines()) == (2, by_index)
+    (tmp_path / "qids").write_text("".join(f"{qid}\n" for qid in topics_of(lines)))
+    code, shown, _ = command("check", "--topics", tmp_path / "qids", made / "bm25.run")
+    assert (code, shown.count("ok ")) == (0, 9)
     code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
 

@@ -33,6 +33,9 @@ def test_topics_restrict_runs_and_judgements(command, refused, made, tmp_path):
         (tmp_path / name).write_text("".join(kept))
     whole = command("evaluate", "--topics", tmp_path / "test.tsv", "--qrels", made / "qrels.txt", made / "bm25.run")
     part = command("evaluate", "--qrels", tmp_path / "qrels.txt", tmp_path / "bm25.run")
+    (tmp_path / "qids").write_text("\n".join(qids))
+    plain = command("evaluate", "--topics", tmp_path / "qids", "--qrels", made / "qrels.txt", made / "bm25.run")
+    assert plain[1] == whole[1]
     assert whole[0] == part[0] == 0
     assert whole[1].split()[-3:] == part[1].split()[-3:]
     assert "16 judged queries that are not among the topics" in whole[2]
@@ -160,6 +163,9 @@ def test_a_workflow_passes_and_fails(command, made, half, tmp_path, monkeypatch)
     used, steps = ([step[key] for step in workflow["jobs"]["gate"]["steps"] if key in step] for key in ("uses", "run"))
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
     assert steps.pop(0).startswith("pip install ")
+    last = workflow["jobs"]["gate"]["steps"][-1]
+    assert last["if"] == "always()"  # also after a gate that failed
+    uploaded = last["with"]["path"]
     for name in ("qrels.txt", "topics.tsv"):
         shutil.copy(made / name, tmp_path)
     first = re.search(r"^greylag .*(?= > accepted.json)", page, re.MULTILINE)[0]
@@ -173,12 +179,15 @@ def test_a_workflow_passes_and_fails(command, made, half, tmp_path, monkeypatch)
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["clone", "-q", ".", "clone"]):
         assert run([*git, *words]).returncode == 0
     for run_file, code in ((made / "bm25.run", 0), (half, 3)):
-        environment = {**os.environ, "PATH": path, "RANKED": str(run_file)}
+        summary = tmp_path / f"summary {code}.md"
+        environment = {**os.environ, "PATH": path, "RANKED": str(run_file), "GITHUB_STEP_SUMMARY": str(summary)}
         *before, done = [run(["bash", "-e", "-c", step], env=environment, cwd="clone") for step in steps]
         assert [step.returncode for step in before] == [0]
         assert done.returncode == code, done.stderr
-        assert done.stdout.startswith(f"gate {'failed: 2' if code else 'passed: 0'} of 2 checks fail")
+        assert done.stdout.startswith(f"gate {'failed: 2' if code else 'passed: 0'} of 3 checks fail")
         assert len((done.stdout + done.stderr).splitlines()) <= 10
+        assert summary.read_text().startswith(f"**gate {'failed: 2' if code else 'passed: 0'} of 3 checks fail")
+        assert (Path("clone") / uploaded).read_text().count("<failure ") == (2 if code else 0)
 
 
 def test_a_gate_by_category(command, refused, made, half, tmp_path):

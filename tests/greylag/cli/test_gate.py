@@ -178,6 +178,39 @@ def test_words_of_a_gate_that_are_refused(words, part, folder, refused):
     assert part in refused("evaluate", "--qrels", folder / "qrels.txt", folder / "worse.run", *words.split(" "))
 
 
+def test_a_gate_on_topics_without_a_ranking(folder, command, refused, tmp_path):
+    """By itself, which needs no baseline, and beside a rule that passes; of one evaluation, several forms."""
+    qrels, lacking = folder / "qrels.txt", Run(RUNS["better"].rankings[3:])
+    write_run(Run((*lacking.rankings, *RUNS["better"].head(0).rankings[2:3])), tmp_path / "mine.run")
+    words = ["evaluate", "--qrels", qrels, "-m", "nDCG@5", "--fail-if", "missing"]
+    assert command(*words, folder / "better.run")[0] == 0
+    beside = ["--baseline", f"then={folder / 'then.run'}", "--fail-if", "0.1"]
+    files = {form: tmp_path / f"gate.{form}" for form in ("junit", "json", "markdown", "text")}
+    forms = [word for form, path in files.items() for word in ("--format", f"{form}={path}")]
+    for more, number in (([], 1), ([*beside, *forms], 2)):
+        code, out, err = command(*words, f"mine={tmp_path / 'mine.run'}", *more)
+        assert (code, err) == (3, "")
+        assert out.startswith(f"gate failed: 1 of {number} checks fail; a check fails if a mean is ")
+        assert "over topics without a ranking" in out
+        assert re.search(r"mine +all topics +topics ranked +0\.8500 +-0\.1500 .*no ranking for q0, q1, q2$", out, re.M)
+    for form, path in files.items():
+        assert path.read_text() == command(*words, f"mine={tmp_path / 'mine.run'}", *beside, "--format", form)[1]
+    found = compare({"mine": lacking, "then": RUNS["then"]}, QRELS, ["nDCG@5"], baseline="then")
+    assert [check.failed for check in found.gated([0.1, "missing"]).gate.checks] == [True, False]
+    assert found.gated(0.1).gate.passed
+    for rules in (["lower", 0.1], ["missing", "missing"], ["lower", "worse", "missing"]):
+        refuses(lambda: found.gated(rules), Exception, f"fail_if is {rules[0]} and {rules[1]}".split(" and lower")[0])  # noqa: B023
+    run = folder / "better.run"
+    for more, part in (
+        (["json", "csv"], "write csv=FILE"),
+        (["json="], "names no file"),
+        (["json=a", "csv=a"], "names a file twice"),
+        ([f"json={qrels}"], "is the input"),
+        ([f"text={tmp_path / 'x'}", f"csv={tmp_path / '.' / 'x'}"], "names a file twice"),
+    ):
+        assert part in refused(*words, run, *(word for form in more for word in ("--format", form)))
+
+
 ABSENT = {
     "empty": (Run(()), "mine did not run, as it ranks no topic"),
     "empty rankings": (RUNS["better"].head(0), "mine did not run, as it ranks no topic"),
@@ -290,4 +323,4 @@ def test_a_p_that_is_no_number_never_passes(fail_if, correction, test, value):
     assert not gate.to_dict()["passed"]
     if value != np.inf:  # which is above any floor
         floors = Floors.parse({"AP": 1e-9}), Floors.parse({"low:AP": 1e-9})
-        assert not any(check_gate({"all": found}, tests, None, floor).passed for floor in floors)
+        assert not any(check_gate({"all": found}, tests, (), floor).passed for floor in floors)

@@ -29,8 +29,8 @@ from greylag.studies.study import find_study
 
 WORDS = {
     "tag", "measure", "measures", "form", "method", "fields", "language", "qid", "docid", "top",
-    "init", "search_model", "values", "part", "engine", "text_field", "collections", "fail_if", "margin",
-    "floors", "release", "power",
+    "init", "search_model", "values", "part", "engine", "text_field", "formats", "collections", "fail_if",
+    "margin", "floors", "release", "power",
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
 SETTINGS = {

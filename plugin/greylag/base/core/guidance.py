@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dis import opname
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from greylag.base.core.spelling import ATTRIBUTES, meant
+from greylag.base.core.spelling import ATTRIBUTES, NAMES, close, meant
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -63,6 +66,27 @@ def _call(name: str, named: Any) -> str:
 def refuse_attribute(value: Any, name: str) -> NoReturn:
     """Raise the `AttributeError` of a missing attribute, as ``__getattr__``, with the call of the one that is meant."""
     kind = type(value)
-    ours = ATTRIBUTES.get(name, "")
-    call = f": the call is {_call(f'{kind.__name__}.{ours}', getattr(kind, ours))}" if hasattr(kind, ours) else ""
+    ours = next((ours for ours in ATTRIBUTES.get(name, "").split() if hasattr(kind, ours)), "")
+    there = getattr(kind, ours, None)
+    call = (
+        f": the call is {_call(f'{kind.__name__}.{ours}', there)}"
+        if callable(there)
+        else f": write {ours}" * bool(ours)
+    )
     raise AttributeError(f"{kind.__name__} has no attribute {name!r}{call}", name=name, obj=value)
+
+
+def refuse_name(module: str, name: str) -> NoReturn:
+    """Raise the error of a name that a module lacks, for its ``__getattr__``, with where it is or what to write."""
+    public = dict[str, str]()
+    for stub in sorted(Path(__file__).parents[2].glob("*/__init__.pyi")) if name[0] != "_" else ():
+        lines = stub.read_text(encoding="utf-8").partition("# isort: split")[0].splitlines()
+        public |= {line.rpartition(" ")[2]: f"greylag.{stub.parent.name}" for line in lines if " import " in line}
+    near = [name] if name in public else close(name, public)
+    ways = [NAMES[name]] if name in NAMES else [f"from {public[ours]} import {ours}" for ours in near]
+    way = f"; write {' or '.join(ways)}" if ways else ""
+    # Python replaces the AttributeError of an import by an ImportError of its own words.
+    frame = sys._getframe(2)
+    if way and opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
+        raise ImportError(f"cannot import name {name!r} from {module!r}{way}", name=name)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}{way}", name=name, obj=sys.modules[module])

@@ -59,6 +59,12 @@ GUESSES = {
         "threads n_threads workers num_workers n_jobs": "n_jobs threads jobs",
         "es": "elasticsearch",
         "validate": "check",
+        "margin threshold tolerance max_drop max_loss delta rule": "fail_if",
+        "floor minimum min at_least": "floors",
+        "team": "teams",
+        "groups kinds": "categories",
+        "version": "release",
+        "effect mde": "loss",
     }.items()
     for guess in guesses.split()
 }
@@ -71,10 +77,63 @@ ATTRIBUTES = {
     **dict.fromkeys("get get_by_ids".split(), "__getitem__"),
     **dict.fromkeys(("transform", "predict"), "run"),
     "set_qld": "ql",
-    **dict.fromkeys(("to_json", "to_csv", "to_html", "to_markdown"), "format"),
-    **dict.fromkeys(("to_pandas", "to_dataframe"), "to_frame"),
+    **dict.fromkeys(("to_json", "to_csv", "to_html", "to_markdown"), "format to_frame"),
+    **dict.fromkeys("to_pandas to_dataframe to_table".split(), "to_frame"),
+    **dict.fromkeys("per_query by_query by_topic per_topic".split(), "by_query to_frame"),
+    **dict.fromkeys("to_junit to_excel save write dump report print html plot letters".split(), "format to_frame"),
+    **dict.fromkeys("means mean results aggregate summary measures to_dict".split(), "by_measure to_dict"),
+    **dict.fromkeys("comparisons baseline p_values pvalues p significant detectable".split(), "significance"),
+    **dict.fromkeys("check assert_passed fail_if floor floors passed failed failures junit".split(), "gated"),
+    **dict.fromkeys("anova tukey test ttest t_test".split(), "significance"),
+    **dict.fromkeys("tau kendall_tau tau_ap correlation correlations correlate".split(), "correlated"),
+    **dict.fromkeys("groups slices segments by_segment by_group categorised".split(), "by_category"),
+    **dict.fromkeys("power power_analysis sample_size".split(), "powered"),
+    **dict.fromkeys("medians difficulty participants".split(), "sheets"),
+    **dict.fromkeys("topics queries qids".split(), "keys"),
+    "runs": "scores",
+    "regressions": "gated",
+    "get_top_documents": "head",
+    "version": "released",
 }
 """Methods of classes of other packages, and those that do the same here."""
+_COMPARE = "compare({'then': run, 'now': other}, qrels, ['nDCG@10'], baseline='then') of greylag"
+NAMES = {
+    guess: way
+    for guesses, way in {
+        "Qrels TrecQrel load_qrels parse_qrel parse_qrels read_trec_qrels read_qrel": (
+            "read_qrels(path) of greylag, or {qid: {docid: grade}}, which is taken everywhere"
+        ),
+        "TrecRun Results load_run load_runs parse_run read_trec_run": (
+            "read_run(path) of greylag, or {qid: {docid: score}}, which is taken everywhere"
+        ),
+        "TrecEval RelevanceEvaluator Evaluator Scorer iter_calc calc_aggregate calc score evaluate_run": (
+            "evaluate(run, qrels, ['nDCG@10', 'AP']) of greylag"
+        ),
+        "AP MAP nDCG NDCG P R RR MRR Recall Precision Success ERR RBP Bpref Judged measures metrics ndcg map": (
+            "names of measures, as in evaluate(run, qrels, ['nDCG@10', 'AP']) of greylag"
+        ),
+        "Report report evaluate_runs Experiment statistical_test paired_ttest ttest t_test anova tukey": _COMPARE,
+        "fisher_randomization_test bootstrap_test compare_runs significance": _COMPARE,
+        "gate Gate GateRule Floors check_gate assert_no_regression assert_not_worse non_inferiority regression": (
+            f"{_COMPARE}, and .gated(0.02) of it"
+        ),
+        "power loss_power sample_size": "compare({'now': run}, qrels, ['nDCG@10']).powered(0.05) of greylag",
+        "kappa cohen_kappa agreement fleiss_kappa": "compare_qrels(first, second) of greylag.evaluation",
+        "kendall_tau kendalltau tau tau_ap correlation rbo": (
+            "compare(runs, qrels, ['AP', 'nDCG@10']).correlated() of greylag"
+        ),
+        "pool make_pool Pool TrecPool TrecPoolMaker pool_top": "pool_runs(runs, depth=100) of greylag.evaluation",
+        "fuse fusion rrf reciprocal_rank_fusion combos combsum": "fuse_runs(runs, 'rrf') of greylag",
+        "sheets difficulty": "compare(runs, qrels).sheets() of greylag",
+        "load_baseline read_baseline read_json load_evaluation from_json read_scores": (
+            "read_evaluation(path) of greylag.evaluation, or the path in place of a run of compare"
+        ),
+        "check_run check_submission validate": "greylag check RUN --topics TOPICS, a command",
+        "score_holes unjudged": "compare(runs, qrels, unjudged=True) of greylag",
+    }.items()
+    for guess in guesses.split()
+}
+"""Names that users of other packages import, and what to write."""
 _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
 
 

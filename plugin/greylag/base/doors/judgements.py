@@ -56,6 +56,8 @@ def as_qrels(value: QrelsLike) -> dict[str, dict[str, int]]:
     gives judgements without queries.
     """
     value = labels.listed(value)
+    if type(value).__name__ == "Run":  # greylag's or ranx's
+        raise ParameterError("judgements are a Run: the run comes before the judgements")
     if labels.is_frame(value):
         columns = (labels.column_of(value, column) for column in ("qid", "docno", "label"))
         return qrels_of_rows(zip(*columns, strict=True))

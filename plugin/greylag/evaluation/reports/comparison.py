@@ -33,6 +33,7 @@ from greylag.evaluation.reports.scores import best_first, count_unretrieved
 from greylag.evaluation.scoring.agreement import (
     check_agreement,
     check_levels,
+    check_order_of_arguments,
     check_rows,
     check_ties,
     document_grades,
@@ -294,8 +295,8 @@ def _read_runs(collection: str, runs: Mapping[str, Any], judged: _Judged, guesse
                 opened[name], rankings[name], found, score = _open_to_score(given, judged, once=once)
                 retrieved.append(found)
                 check_rows(opened[name], {} if judged.by_subtopic else judged.qrels)
-                noticed = [*check_agreement(opened[name], known), *check_ties(opened[name], known)]
-                warnings += [f"{name}: {warning}" for warning in noticed]
+                for notice in (check_agreement, check_order_of_arguments, check_ties):
+                    warnings += [f"{name}: {warning}" for warning in notice(opened[name], known)]
                 scores[name] = score()
         except GreylagError as error:
             faults.append(error)  # the runs after it are read, too, so that one message has all faults

@@ -28,13 +28,14 @@ from greylag.base import (
     check_choice,
     cite,
     escape_markdown,
+    guided,
     read_pairs,
     refuse_attribute,
     table_frame,
     versions,
     visible,
 )
-from greylag.evaluation.reports.gate import ALL, Floors, Gate, GateRule, check_gate
+from greylag.evaluation.reports.gate import ALL, FailIf, Floors, Gate, check_gate, parse_rules
 from greylag.evaluation.reports.names import short_names
 from greylag.evaluation.reports.parts import (
     Tested,
@@ -96,6 +97,7 @@ class Formatted:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
         raise NotImplementedError
 
+    @guided
     def format(self, form: str = "text", *, per_query: bool = False) -> str:
         """Format the tables with their notes.
 
@@ -119,6 +121,7 @@ class Formatted:
         """Format the table of a paper: `format` with "latex"."""
         return self.format("latex", per_query=per_query)
 
+    @guided
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
         """Make a data frame of pandas or polars of the first table, unrounded; `Significance` has one of its own."""
         return table_frame(self._first_table(per_query), library)
@@ -237,6 +240,7 @@ class Evaluation(Formatted):
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
         return self._with_runs(ordered_scores(self.scores, names))
 
+    @guided
     def by_category(self, categories: GroupsLike | str | Path) -> Evaluation:
         """Add means by category, of a mapping by qid or a file (qid and category, by a tab or CSV), also to a gate."""
         self._exclude_corrections("by_category")
@@ -246,6 +250,7 @@ class Evaluation(Formatted):
         scores_by_category(self.scores, named)  # refuses those of other topics
         return replace(self, categories=named)
 
+    @guided
     def correlated(self) -> Evaluation:
         """Add tau and tau-AP of the runs' order by each pair of measures."""
         self._exclude_corrections("correlated")
@@ -253,6 +258,7 @@ class Evaluation(Formatted):
             raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
         return replace(self, rankings=compare_measures(self.scores))
 
+    @guided
     def of_teams(self, teams: Teams) -> Evaluation:
         """Add a column of teams to all tables.
 
@@ -262,6 +268,7 @@ class Evaluation(Formatted):
             self, teams=assign_teams({name: (self.tags.get(name, name), name) for name in self.scores}, teams)
         )
 
+    @guided
     def best_of(self, teams: Teams) -> Evaluation:
         """Keep the best run of each team, as `of_teams` takes them, by the first measure, and the baselines.
 
@@ -274,12 +281,15 @@ class Evaluation(Formatted):
         best = replace(named, unjudged=shares, best_of_teams=True)
         return best._with_runs({name: self.scores[name] for name in kept})
 
+    @guided
     def sheets(self) -> dict[str, str]:
-        """Make pages and CSV by name of file, by the first measure, as TREC hands out.
+        """Make pages and CSV by name of file, by all measures, as TREC hands out.
 
         ``topics`` has the best, median and worst score over all runs of each topic, the lowest median first, and the
-        number of relevant documents. A sheet per team of `of_teams`, or per run, has its runs against the median, topic
-        by topic. Each is a table (``.csv``), and a page with a chart that links the others (``.html``).
+        number of relevant documents, by the level of the first measure. A sheet per team of `of_teams`, or per run, has
+        its runs against the median, topic by topic. Each is a table (``.csv``), whose columns name the measure, and a
+        page with a chart of each (``.html``). The page of topics links the others and has the command; a team's page
+        has neither, and names no other team.
         """
         from greylag.evaluation.reports.sheets import make_sheets  # which no other form needs
 
@@ -288,6 +298,7 @@ class Evaluation(Formatted):
             raise ParameterError("sheets are over all runs: leave out best_of, which takes runs away (--best-of-team)")
         return make_sheets(self.scores, self.relevant, self.teams or {}, _origin())
 
+    @guided
     def powered(self, loss: float | str) -> Evaluation:
         """Add how probably ``gated("worse")`` finds a run that is this much worse, and how many topics find 80 %.
 
@@ -300,6 +311,7 @@ class Evaluation(Formatted):
         check_margin("power", size, next(iter(self.scores.values())).measures)
         return replace(self, powers=simulate_power(self.scores, size))
 
+    @guided
     def released(self, release: str) -> Evaluation:
         """Name what was evaluated, on one line, in JSON, notes and the gate's word; a gate is made after it."""
         if not isinstance(release, str) or release.splitlines() != [release]:
@@ -312,9 +324,10 @@ class Evaluation(Formatted):
         if self.gate is not None:
             raise ParameterError(f"the gate has been made without it: call {method} before gated")
 
+    @guided
     def gated(
         self,
-        fail_if: GateRule | str | float | None = None,
+        fail_if: FailIf | Sequence[FailIf] | None = None,
         *,
         floors: Floors | Mapping[str, str | float] | None = None,
     ) -> Evaluation:
@@ -326,9 +339,10 @@ class Evaluation(Formatted):
 
         Parameters
         ----------
-        fail_if : {"lower", "worse"} or float > 0, optional
+        fail_if : {"lower", "worse", "missing"} or float > 0, or a list of one of these and "missing", optional
             A check fails if a mean is lower than the baseline's; is shown to be, by a one-sided test; or is not shown
-            to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test).
+            to be above the baseline's minus this margin (non-inferiority, by a one-sided t-test). By "missing", which
+            needs no baseline, one fails if the run has no ranking for a topic.
         floors : mapping of str to float, optional
             The least means by name of measure, which need no baseline. With "low:" before the name, as in "low:AP",
             a check fails if the low end of the mean's one-sided 95 % interval is below: by t, or the exact binomial
@@ -338,12 +352,12 @@ class Evaluation(Formatted):
             raise ParameterError("there is a gate already: give fail_if and floors in one call")
         if self.best_of_teams:
             raise ParameterError("a gate checks every run: leave out best_of, which takes runs away (--best-of-team)")
-        rule = fail_if if fail_if is None or isinstance(fail_if, GateRule) else GateRule.parse(fail_if)
+        rules = parse_rules(fail_if)
         least = floors if floors is None or isinstance(floors, Floors) else Floors.parse(floors)
-        if rule is None and not (least and least.least):
+        if not (rules or (least and least.least)):
             raise ParameterError("a gate needs a rule or floors: give fail_if, or floors such as {'AP': 0.3}")
         tests, measures = self.corrections or self.significance, next(iter(self.scores.values())).measures
-        if rule is not None:
+        for rule in rules:
             rule.check(self.scores, tests.baselines if tests else (), measures)
         if least is not None:
             least.check(measures)
@@ -351,7 +365,7 @@ class Evaluation(Formatted):
         without = self.categories and sum(qid not in self.categories for qid in next(iter(self.scores.values())).qids)
         lacking = {name: len({*run.missing, *run.empty}) for name, run in self.scores.items()}
         gate = replace(
-            check_gate(parts, tests, rule, least),
+            check_gate(parts, tests, rules, least),
             uncategorised=without or 0,
             release=self.release,
             unranked={name: number for name, number in lacking.items() if number},

@@ -19,6 +19,7 @@ from greylag.base import (
     as_text,
     visible,
 )
+from greylag.evaluation.scoring.agreement import few_names
 from greylag.evaluation.scoring.margins import as_number, check_margin, parse_margin
 from greylag.evaluation.scoring.measures import Measure, parse_measure
 from greylag.evaluation.scoring.power import SIGNIFICANCE_LEVEL
@@ -45,21 +46,21 @@ IDENTICAL = "identical"
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """When a check fails: a mean is lower, is shown to be worse, or is not shown to be within a margin."""
+    """When a check fails: a mean is lower, shown to be worse, not shown to be within a margin, or lacks topics."""
 
-    kind: Literal["lower", "worse", "margin"]
+    kind: Literal["lower", "worse", "margin", "missing"]
     margin: float | None = None
 
     @classmethod
     def parse(cls, fail_if: str | float) -> GateRule:
-        """Parse "lower", "worse", or a margin, a number or its text; `ParameterError` for any other."""
-        if isinstance(fail_if, str) and fail_if in ("lower", "worse"):
+        """Parse "lower", "worse", "missing", or a margin, a number or its text; `ParameterError` for any other."""
+        if isinstance(fail_if, str) and fail_if in ("lower", "worse", "missing"):
             return cls(fail_if)  # type: ignore[arg-type]
-        return cls("margin", parse_margin("fail_if", fail_if, "lower, worse or "))
+        return cls("margin", parse_margin("fail_if", fail_if, "lower, worse, missing or "))
 
     def check(self, runs: Iterable[str], baselines: Sequence[str], measures: Iterable[Measure]) -> None:
         """Raise `ParameterError` if none of these runs could fail by these measures."""
-        if not baselines:
+        if not (baselines or self.kind == "missing"):
             raise ParameterError("fail_if needs a baseline: name the run that others are held against")
         if {*runs} <= {*baselines}:
             raise ParameterError("fail_if holds runs against baselines, and all runs are baselines: give another run")
@@ -68,6 +69,8 @@ class GateRule:
 
     def describe(self, test: str, correction: str) -> str:
         """Write what a mean is if a check fails."""
+        if self.kind == "missing":
+            return "over topics without a ranking"
         if self.kind == "lower":
             return "lower"
         rule = "shown to be worse" if self.margin is None else f"not shown to be at most {self.margin:g} worse"
@@ -85,6 +88,20 @@ class GateRule:
 
     def __str__(self) -> str:
         return self.kind if self.margin is None else str(self.margin)
+
+
+FailIf = GateRule | str | float
+"""A rule of a gate, or how it is spelt."""
+
+
+def parse_rules(fail_if: FailIf | Sequence[FailIf] | None) -> tuple[GateRule, ...]:
+    """Parse a rule or several, of which one at most holds runs against a baseline."""
+    several: Any = fail_if if isinstance(fail_if, list | tuple) else [fail_if] * (fail_if is not None)
+    rules = [rule if isinstance(rule, GateRule) else GateRule.parse(rule) for rule in several]
+    if len({rule.kind == "missing" for rule in rules}) < len(rules):
+        names = " and ".join(map(str, rules))
+        raise ParameterError(f"fail_if is {names}: give lower, worse or a margin once, and missing beside it")
+    return tuple(rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +156,12 @@ class Floors:
 
 
 class Check(NamedTuple):
-    """A run against a baseline, or a floor, by a measure, on all topics or on those of a category."""
+    """A run against a baseline, a floor or all topics, by a measure, on all topics or on those of a category."""
 
     topics: str
     run: str
-    baseline: str  # or "floor 0.3", or "low floor 0.3"
-    measure: str
+    baseline: str  # or "floor 0.3", "low floor 0.3", or "all topics"
+    measure: str  # or "topics ranked"
     mean: float
     improvement: float  # of the mean, below 0 if the run is worse, or below the floor
     p: float | None  # corrected over all checks; None for the rule "lower", and where nothing was tested
@@ -241,23 +258,38 @@ def _attribute(text: str) -> str:
 def check_gate(
     parts: Mapping[str, Mapping[str, Scores]],
     tests: Significance | Corrections | None,
-    rule: GateRule | None,
+    rules: Sequence[GateRule],
     floors: Floors | None = None,
 ) -> Gate:
     """Check runs against baselines on each part of the topics, and by floors on all, as `Evaluation.gated` says."""
+    compared = next((rule for rule in rules if rule.kind != "missing"), None)
     correction: Correction = "holm" if tests is None else tests.correction  # type: ignore[assignment]
     correction = "holm" if correction == "tukey" else correction  # which is of all pairs of runs, and not of floors
-    held, rules = list[_Held](), list[str]()
-    if tests is not None and rule is not None:
+    held, told = list[_Held](), list[str]()
+    if tests is not None and compared is not None:
         if isinstance(tests, Corrections):
-            name, held = "t-test of corrected differences", _held_estimates(tests, rule)
+            name, held = "t-test of corrected differences", _held_estimates(tests, compared)
         else:
-            name, held = TEST_NAMES["t" if rule.margin else tests.test], _held(parts, tests, rule)
-        rules.append(rule.describe(name, CORRECTION_NAMES[correction]))
+            name, held = TEST_NAMES["t" if compared.margin else tests.test], _held(parts, tests, compared)
+        told.append(compared.describe(name, CORRECTION_NAMES[correction]))
     if floors is not None:
         held += _floored(parts[ALL], tests, floors)
-        rules.append(floors.describe(CORRECTION_NAMES[correction]))
-    return Gate(", or ".join(rules), _decided(held, correction))
+        told.append(floors.describe(CORRECTION_NAMES[correction]))
+    for rule in (rule for rule in rules if rule is not compared):
+        held += _ranked(parts[ALL], tests.baselines if tests is not None else ())
+        told.append(rule.describe("", ""))
+    return Gate(", or ".join(told), _decided(held, correction))
+
+
+def _ranked(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[_Held]:
+    """Count the topics that runs, but for baselines, have a ranking for."""
+    held = list[_Held]()
+    for name, run in ((name, run) for name, run in scores.items() if name not in baselines):
+        share, lacking = float(run.ranked.mean()), [*dict.fromkeys((*run.missing, *run.empty))]
+        note = f"no ranking for {few_names(lacking)}" if lacking else ""
+        check = Check(ALL, name, "all topics", "topics ranked", share, share - 1, None, bool(lacking), note)
+        held.append(_Held(check))
+    return held
 
 
 def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: GateRule) -> list[_Held]:

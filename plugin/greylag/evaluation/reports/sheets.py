@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,15 +34,18 @@ def topic_sheet(scores: Mapping[str, Scores], relevant: Mapping[str, int]) -> Ta
         [first.qids[n], *counts[n], *map(Marked, (float(best[n]), float(median[n]), float(worst[n])))]
         for n in np.argsort(-hardness, kind="stable").tolist()
     ]
-    header = ["qid", *(["relevant"] if relevant else []), "best", "median", "worst"]
+    ends = [f"{end} {first.measures[0]}" for end in ("best", "median", "worst")]
+    header = ["qid", *(["relevant"] if relevant else []), *ends]
     caption = f"{first.measures[0]} of {len(scores)} runs by topic, the lowest median first"
     return Table(caption.replace("lowest", "highest") if loss else caption, header, rows)
 
 
 def participant_sheet(topics: Table, scores: Mapping[str, Scores], runs: Sequence[str]) -> Table:
     """Add a participant's runs to the sheet of topics: their scores, and how far these are from the median."""
-    header = [*topics.header, *runs, *(f"{name} less median" for name in runs)]
-    if twice := [name for name in runs if header.count(name) > 1]:
+    measure = scores[runs[0]].measures[0]
+    own = {name: (f"{name} {measure}", f"{name} {measure} less median") for name in runs}
+    header = [*topics.header, *(names[0] for names in own.values()), *(names[1] for names in own.values())]
+    if twice := [name for name, names in own.items() if any(header.count(column) > 1 for column in names)]:
         raise ParameterError(f"run {twice[0]!r} has the name of another column of its sheet: give it another name")
     by_run, gaps = [scores[name].by_query for name in runs], [_less(topics, scores[name], MEDIAN) for name in runs]
     rows: list[Row] = [
@@ -66,24 +70,46 @@ def standing(topics: Table, scores: Mapping[str, Scores], runs: Sequence[str]) -
 def make_sheets(
     scores: Mapping[str, Scores], relevant: Mapping[str, int], teams: Mapping[str, str], origin: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Make pages and CSV by name of file: of topics, and of each team, or run if it has none; pages link each other."""
+    """Make pages and CSV by name of file: of topics, and of each team, or run if it has none; by all measures.
+
+    The page of topics, which is the organiser's, links the others and has the origin. A participant's page names no
+    other participant, and has no command.
+    """
     members = dict[str, list[str]]()
     for name in scores:
         members.setdefault(teams.get(name, name), []).append(name)
-    topics, measure = topic_sheet(scores, relevant), next(iter(scores.values())).measures[0]
-    sheets = {"topics": ("Topics", topics, Section("Topics", parts=[topics, _topic_chart(topics, str(measure))]))}
+    by_measure = [
+        {name: replace(run, measures=(m,), values=run.values[:, [place]]) for name, run in scores.items()}
+        for place, m in enumerate(next(iter(scores.values())).measures)
+    ]
+    topics = [topic_sheet(each, relevant) for each in by_measure]
+    links, files = dict[str, str](), dict[str, str]()
+    versions = {name: value for name, value in origin.items() if name != "command"}
     for number, team in enumerate(sorted(members), 1):
-        runs = members[team]
-        own = participant_sheet(topics, scores, runs)
-        parts: list[Part] = [standing(topics, scores, runs), _gaps_chart(own, topics, scores, runs), own]
-        stem = f"participant-{number}-{re.sub('[^A-Za-z0-9]+', '-', team)[-40:].strip('-')}".rstrip("-")
-        sheets[stem] = team, own, Section("Runs against the median", parts=parts)
-    links = {title: f"{stem}.html" for stem, (title, *_) in sheets.items()}
-    files = dict[str, str]()
-    for stem, (title, table, section) in sheets.items():
-        files[f"{stem}.csv"] = as_tsv(table, "excel")
-        files[f"{stem}.html"] = report_page(title, [section], origin, links)
-    return files
+        runs, sections, own = members[team], list[Section](), list[Table]()
+        for each, sheet in zip(by_measure, topics, strict=True):
+            own.append(participant_sheet(sheet, each, runs))
+            parts: list[Part] = [standing(sheet, each, runs), _gaps_chart(own[-1], sheet, each, runs), own[-1]]
+            sections.append(Section(f"{each[runs[0]].measures[0]} against the median", parts=parts))
+        # Letters of all scripts, so that teams can tell their files.
+        letters = re.sub(r"\W+", "-", unicodedata.normalize("NFC", team))[-40:].strip("-")
+        stem = f"participant-{number}-{letters}".rstrip("-")
+        files[f"{stem}.csv"] = as_tsv(_joined(own, relevant), "excel")
+        files[f"{stem}.html"] = report_page(team, sections, versions)
+        links[team] = f"{stem}.html"
+    files["topics.csv"] = as_tsv(_joined(topics, relevant), "excel")
+    charts = [_topic_chart(sheet, sheet.header[-1].partition(" ")[2]) for sheet in topics]
+    sections = [Section("Topics", parts=list(pair)) for pair in zip(topics, charts, strict=True)]
+    return files | {"topics.html": report_page("Topics", sections, origin, links)}
+
+
+def _joined(sheets: Sequence[Table], relevant: Mapping[str, int]) -> Table:
+    """Join the sheets of measures by topic, in the order of the first."""
+    first, *others = sheets
+    shared = 2 if relevant else 1
+    by_qid = [{row[0]: row[shared:] for row in sheet.rows} for sheet in others]
+    rows: list[Row] = [[*row, *(cell for cells in by_qid for cell in cells[row[0]])] for row in first.rows]
+    return Table("", [*first.header, *(name for sheet in others for name in sheet.header[shared:])], rows)
 
 
 def _topic_chart(topics: Table, measure: str) -> Figure:

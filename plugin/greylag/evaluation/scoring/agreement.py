@@ -9,6 +9,8 @@ from greylag.base import ParameterError, Ranking, Run, is_row, split_grades, tre
 from greylag.evaluation.scoring.measures import Measure
 
 MOST_NAMES = 5  # in a sentence
+MIN_DISTINCT, MOST_LEVELS = 5, 10
+"""The documents of a topic from which on grades that all differ are none; the most levels that grades have."""
 NEARLY_ALL = 0.9
 """The share of topics or documents from which on nearly all are meant."""
 
@@ -40,6 +42,22 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
             "the topics, --topics scores this part"
         ]
     return []
+
+
+def check_order_of_arguments(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a warning if run and judgements look exchanged, as by ranx's order: each may pass for the other."""
+    pools = [[*document_grades(grades).values()] for grades in judgements.values()]
+    large = [grades for grades in pools if len(grades) >= MIN_DISTINCT]
+    if not large or any(len({*grades}) < len(grades) for grades in large):
+        return []
+    scores = [score for ranking in run.rankings for score in ranking.scores.tolist()]
+    levels = {*scores}
+    if len(levels) > min(MOST_LEVELS, len(scores) - 1) or not all(score.is_integer() for score in levels):
+        return []
+    return [
+        "no two documents of a topic have the same grade, as if grades were scores, and all scores of the run are "
+        f"among {len(levels)} whole numbers, as if they were grades: if the two are exchanged, write the run first"
+    ]
 
 
 def check_ties(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:

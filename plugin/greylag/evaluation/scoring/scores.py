@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,8 +34,15 @@ from greylag.base import (
     as_subtopic_qrels,
     guided,
     is_frame,
+    refuse_attribute,
 )
-from greylag.evaluation.scoring.agreement import check_rows, check_ties, document_grades, few_names
+from greylag.evaluation.scoring.agreement import (
+    check_order_of_arguments,
+    check_rows,
+    check_ties,
+    document_grades,
+    few_names,
+)
 from greylag.evaluation.scoring.measures import (
     IMPORTANCES,
     RECIPROCAL_RANK,
@@ -93,6 +100,9 @@ class Scores(Printed):
     def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
         """Wrap scores by a single measure that were computed elsewhere."""
         return cls((measure,), tuple(by_query), np.array([*by_query.values()])[:, None], (), ())
+
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_attribute
 
     def __getitem__(self, key: Any) -> Any:
         raise ParameterError("scores have no items: by_measure has the means by measure, by_query the scores by qid")
@@ -172,12 +182,12 @@ def evaluate(
     """
     parsed, run, judged = parse_measures(measures), _one_run(run), as_qrels(qrels)
     check_rows(run, judged)
-    _warn_of_ties(run, judged)
+    _warn(run, judged)
     return score_documents(run, judged, parsed)
 
 
-def _warn_of_ties(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> None:
-    for warning in check_ties(run, judgements):
+def _warn(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> None:
+    for warning in (*check_order_of_arguments(run, judgements), *check_ties(run, judgements)):
         _log.warning("run %s: %s", run.tag, warning)
 
 
@@ -258,7 +268,7 @@ def evaluate_by_subtopic(run: RunLike, qrels: SubtopicQrelsLike, measures: Seque
         Judgements by subtopic.
     """
     parsed, run, judged = parse_measures(measures), _one_run(run), as_subtopic_qrels(qrels)
-    _warn_of_ties(run, judged)
+    _warn(run, judged)
     return score_subtopics(run, judged, parsed)
 
 

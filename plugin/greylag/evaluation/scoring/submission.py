@@ -10,9 +10,10 @@ import hashlib
 import io
 import math
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,17 +37,29 @@ RULES = {
 }
 
 
+class Breach(NamedTuple):
+    """What breaks a rule."""
+
+    line: int | None  # None of what no line has, such as a topic that is missing
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A broken rule: how often, and where first."""
+    """A rule: how often it is broken, where first, and each time."""
 
     rule: str
     broken: int
     detail: str  # the first line that breaks it, or the rule itself
-    checked: bool = True
+    checked: bool
+    breaches: Sequence[Breach]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a dictionary that JSON can represent."""
+        return asdict(self) | {"breaches": [breach._asdict() for breach in self.breaches]}
 
     def __str__(self) -> str:
-        more = f" ({self.broken} in total)" if self.broken > 1 else ""
+        more = f" ({self.broken} in total; --format json has all)" if self.broken > 1 else ""
         verdict = "refused" if self.broken else "ok" if self.checked else "not checked"
         return f"{verdict:7} {self.rule}: {self.detail}{more}"
 
@@ -68,17 +81,21 @@ class _Checks:
     path: Path
     topics: Collection[str]
     depth: int
-    broken: dict[str, int] = field(default_factory=dict)
-    first: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, list[Breach]] = field(default_factory=dict)
     tag: bytes = b""
     ranked: dict[bytes, dict[bytes, None]] = field(default_factory=dict)  # docids by qid, in the order of the lines
     last: dict[bytes, tuple[int, float, bytes]] = field(default_factory=dict)  # of a topic's line before
     turned: set[bytes] = field(default_factory=set)  # topics with ties in another order than by docid, descending
 
     def refuse(self, rule: str, line: int | None, reason: str) -> None:
-        """Count a broken rule."""
-        self.broken[rule] = self.broken.get(rule, 0) + 1
-        self.first.setdefault(rule, str(FormatError(self.path, line, reason)))
+        """Keep what breaks a rule."""
+        self.broken.setdefault(rule, []).append(Breach(line, reason))
+
+    def finding(self, rule: str, *, checked: bool) -> Finding:
+        """Return what was found by a rule."""
+        breaches = self.broken.get(rule, [])
+        detail = str(FormatError(self.path, *breaches[0])) if breaches else RULES[rule]
+        return Finding(rule, len(breaches), detail, checked, breaches)
 
     def read(self, number: int, line: bytes) -> None:
         """Look at a line."""
@@ -171,6 +188,6 @@ def check_submission(
         lines = (b" ".join([qid, *docids]) for qid, docids in sorted(checks.ranked.items()))
         digest = hashlib.sha256(b"\n".join(lines)).hexdigest()  # bytes of docids have no white space
     rules = [rule for rule in RULES if rule != "documents" or known is not None]
-    findings = [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]
+    findings = [checks.finding(rule, checked=read) for rule in rules]
     ties = Ties(queries=len(checks.ranked), turned=len(checks.turned))
     return Submission(findings, checks.tag.decode(), digest, ties)

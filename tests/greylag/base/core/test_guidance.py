@@ -5,7 +5,7 @@ import os
 import pickle
 import re
 import shlex
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import greylag
 from greylag import MMR, HybridRetriever, PositionalIndex, Query, Ranking, Run, evaluate, rerank
 from greylag.base import ParameterError
 from greylag.base.core.guidance import guided
-from greylag.base.core.spelling import ATTRIBUTES, GUESSES
+from greylag.base.core.spelling import ATTRIBUTES, GUESSES, NAMES
 from greylag.evaluation.fusion import parse_fusion
 from greylag.evaluation.scoring.measures import INSTEAD
 from greylag.features import parse_features
@@ -33,7 +33,7 @@ ANY = greylag
 LUCENE = object.__new__(greylag.LuceneIndex)
 SOURCE = PositionalBM25(INDEX)
 MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
-EVALUATION = greylag.compare({"a": RUN}, QRELS)
+RUNS: Any = greylag.compare({"a": RUN, "b": RUN}, QRELS, baseline="a")
 TEXTS, ROWS = ["a cat", "a dog"], np.eye(2)
 RETRIEVER: Any = HybridRetriever(TEXTS, lambda texts: [[len(text), 1.0] for text in texts])
 EXAMPLE = Path(__file__).parents[4] / "runs/example.run"
@@ -49,10 +49,6 @@ PYTHON = [
     ("top_k limit n", "k", lambda name: RETRIEVER.search("cat", **{name: 1})),
     ("filter filters", "where", lambda name: RETRIEVER.search("cat", **{name: {"id": "0"}})),
     ("diversity", "mmr", lambda name: RETRIEVER.search("cat", **{name: 0.5})),
-    ("add add_documents add_texts upsert update delete remove", "with_passages", partial(getattr, RETRIEVER)),
-    ("retrieve query invoke similarity_search get_relevant_documents", "search", partial(getattr, RETRIEVER)),
-    ("aretrieve ainvoke", "asearch", partial(getattr, RETRIEVER)),
-    ("get get_by_ids", "__getitem__", partial(getattr, RETRIEVER)),
     ("k rrf_k", "rank_constant", lambda name: parse_fusion("rrf", **{name: 1})),
     ("lambda lambda_ lambda_mult lambda_param theta", "relevance_weight", lambda name: ANY.MMR(INDEX, **{name: 1})),
     ("embedding embeddings", "vectors", lambda name: cited(TEXTS, **{name: ROWS})),
@@ -71,11 +67,12 @@ PYTHON = [
     ("name run_name", "tag", lambda name: ANY.Run((), **{name: "a"})),
     ("output out_path save", "path", lambda name: ANY.write_run(RUN, **{name: os.devnull})),
     ("threads n_threads workers num_workers", "n_jobs", lambda name: SOURCE.run({}, **{name: 2})),
-    ("transform predict", "run", lambda name: getattr(SOURCE, name)),
-    ("search batch_search set_bm25", "bm25", lambda name: getattr(LUCENE, name)),
-    ("set_qld", "ql", lambda name: getattr(LUCENE, name)),
-    ("to_json to_csv to_html to_markdown", "format", lambda name: getattr(EVALUATION, name)),
-    ("to_pandas to_dataframe", "to_frame", lambda name: getattr(EVALUATION, name)),
+    ("margin threshold tolerance max_drop max_loss delta rule", "fail_if", lambda name: RUNS.gated(**{name: 0.1})),
+    ("floor minimum min at_least", "floors", lambda name: RUNS.gated(**{name: {"AP": 0.1}})),
+    ("team", "teams", lambda name: RUNS.of_teams(**{name: "^."})),
+    ("groups kinds", "categories", lambda name: RUNS.by_category(**{name: {"1": "a"}})),
+    ("version", "release", lambda name: RUNS.released(**{name: "2"})),
+    ("effect mde", "loss", lambda name: RUNS.powered(**{name: 0.05})),
     ("es", "elasticsearch", lambda name: engine_model(MODEL, name)),
 ]
 OPTIONS = [
@@ -123,7 +120,35 @@ def test_a_guess_of_an_option(command, refused, guesses, ours, words):  # noqa: 
 
 def test_all_guesses_are_tried():
     tried = {guess for guesses, *_ in (*PYTHON, *OPTIONS) for guess in guesses.split()} | {"validate"}
-    assert tried >= GUESSES.keys() | ATTRIBUTES.keys()
+    assert tried >= GUESSES.keys()
+
+
+@pytest.mark.parametrize("guess", ATTRIBUTES)
+def test_a_guess_of_a_method(guess):
+    answered = set()
+    for value in (LUCENE, SOURCE, RETRIEVER, RUNS, evaluate(RUN, QRELS), RUN):
+        ours = next((ours for ours in ATTRIBUTES[guess].split() if hasattr(type(value), ours)), None)
+        if ours is not None and not hasattr(type(value), guess):
+            with pytest.raises(AttributeError, match=rf"(the call is {type(value).__name__}\.|write ){ours}\b"):
+                getattr(value, guess)
+            answered.add(ours)
+    assert answered
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_guess_of_a_name(name, refused):  # noqa: F811
+    """What is proposed exists, in the module that is named."""
+    calls = re.findall(r"(\w+)\([^()]*\)(?:\.(\w+)\([^()]*\))? of (greylag[.\w]*)", NAMES[name])
+    assert calls or "greylag check RUN" in NAMES[name]
+    for call, method, module in calls:
+        found = getattr(import_module(module), call)
+        assert not method or hasattr(type(RUNS), method), found
+    with pytest.raises(AttributeError, match=re.escape(f"; write {NAMES[name]}")):
+        getattr(greylag, name)
+    with pytest.raises(
+        ImportError, match=re.escape(f"cannot import name {name!r} from 'greylag'; write {NAMES[name]}")
+    ):
+        exec(f"from greylag import {name}")
 
 
 @pytest.mark.parametrize(

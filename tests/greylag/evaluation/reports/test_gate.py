@@ -10,7 +10,7 @@ from scipy import stats
 from greylag.base import ParameterError
 from greylag.evaluation import Scores, compare, compare_scores, correct_by_people, parse_measure
 from greylag.evaluation.reports.evaluation import Evaluation
-from greylag.evaluation.reports.gate import MOST_CHECKS, Floors, GateRule, check_gate
+from greylag.evaluation.reports.gate import MOST_CHECKS, Floors, GateRule, check_gate, parse_rules
 from greylag.evaluation.reports.parts import scores_by_category
 from greylag.evaluation.scoring.predicted import evaluate_with_predictions
 from tests.greylag.evaluation.reports.test_verdict import scores
@@ -19,7 +19,7 @@ from tests.refusals import refuses
 
 def check(parts, tests, fail_if):
     """The gate by a rule as users write it."""
-    return check_gate(parts, tests, GateRule.parse(fail_if))
+    return check_gate(parts, tests, parse_rules(fail_if))
 
 
 def holm_by_hand(p_values):
@@ -146,7 +146,7 @@ def test_floors_are_scipys(seed, baseline):
         for key, values in samples.items()
     ]
     expected = dict(zip(samples, holm_by_hand(p), strict=True))
-    by_mean, by_low = (check_gate({"all": found}, tests, None, Floors.parse(each)) for each in (floors, low))
+    by_mean, by_low = (check_gate({"all": found}, tests, (), Floors.parse(each)) for each in (floors, low))
     for gate, by in ((by_mean, "mean"), (by_low, "low")):
         assert {(check.run, check.measure) for check in gate.checks} == {*samples}
         for check_ in gate.checks:
@@ -157,10 +157,10 @@ def test_floors_are_scipys(seed, baseline):
             assert check_.failed == (check_.improvement < 0 if by == "mean" else expected[key] >= 0.05)
     assert next(check for check in by_mean.checks if (check.run, check.measure) == ("b", "P@5")).failed is False
     assert ("low end" in str(by_low), "low end" in str(by_mean)) == (True, False)
-    each = check_gate({"all": found}, tests, None, Floors.parse({"low:AP": 0.4, "P@5": floors["P@5"]}))
+    each = check_gate({"all": found}, tests, (), Floors.parse({"low:AP": 0.4, "P@5": floors["P@5"]}))
     assert {(check.baseline[:3], check.measure) for check in each.checks} == {("low", "AP"), ("flo", "P@5")}
     assert ", or not shown to be at its low floor" in each.rule
-    both = check_gate({"all": found}, compare_scores(found, "a"), GateRule.parse("worse"), Floors.parse(low))
+    both = check_gate({"all": found}, compare_scores(found, "a"), parse_rules("worse"), Floors.parse(low))
     assert len(both.checks) == 8
     floored = {(check.run, check.measure): check.p for check in both.checks if check.baseline != "a"}
     assert not baseline or all(floored[key] >= expected[key] - 1e-9 for key in floored)
@@ -181,13 +181,13 @@ def test_floors_are_scipys(seed, baseline):
 def test_two_scores_are_held_against_a_low_floor_by_the_exact_binomial_test(measure, values, floor, share):
     """Of which t is none, and half of all signs no chance: a rate of .9 has five of five in 59 % of cases."""
     two = {"a": Scores.single(parse_measure(measure), dict(zip(map(str, range(30)), map(float, values), strict=False)))}
-    (made,) = check_gate({"all": two}, None, None, Floors.parse({f"low:{measure}": floor})).checks
+    (made,) = check_gate({"all": two}, None, (), Floors.parse({f"low:{measure}": floor})).checks
     assert made.p == pytest.approx(stats.binomtest(sum(map(bool, values)), len(values), share, "greater").pvalue)
     assert made.failed == (made.p >= 0.05)
     few = {"a": Scores.single(parse_measure("AP"), dict.fromkeys("1234", 1.0))}
     low = Floors.parse({"low:AP": 0.9})
     refuses(
-        lambda: check_gate({"all": few}, None, None, low), ParameterError, "at least 5 topics, not 4|without low:", "|"
+        lambda: check_gate({"all": few}, None, (), low), ParameterError, "at least 5 topics, not 4|without low:", "|"
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from greylag.base import ParameterError, Ranking, Run
 from greylag.evaluation import evaluate, parse_measure
-from greylag.evaluation.scoring.agreement import check_agreement, check_levels
+from greylag.evaluation.scoring.agreement import check_agreement, check_levels, check_order_of_arguments
 from tests.refusals import refuses
 
 
@@ -31,6 +31,19 @@ def test_what_belongs_together_is_not_told():
     assert check_agreement(RUN, QRELS) == []
     assert check_agreement(RUN, {qid: {"1": dict(grades)} for qid, grades in QRELS.items()}) == []
     assert check_agreement(RUN, {**QRELS, "77": {"1": 1}}) == []
+
+
+def test_a_run_in_the_place_of_judgements_is_told():
+    """By ranx's order of arguments, also with whole scores; not the right order, nor a run of grades."""
+    scores = {str(q): {str(100 * q + rank): float(99 - rank) for rank in range(20)} for q in range(1, 11)}
+    graded = {qid: {docid: int(docid) % 3 for docid in of} for qid, of in QRELS.items()}
+    for qrels in (graded, {qid: dict(list(of.items())[:1]) for qid, of in graded.items()}):
+        right, wrong = (
+            check_order_of_arguments(Run.from_dict(run), judged) for run, judged in ((scores, qrels), (qrels, scores))
+        )
+        assert (right, [*map(len, [wrong])]) == ([], [1])
+        assert "write the run first" in wrong[0]
+    assert check_order_of_arguments(Run.from_dict(graded), graded) == []
 
 
 def test_queries_that_are_documents_are_not_exchanged():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from greylag.base import ParameterError
 from greylag.evaluation import Evaluation, Scores, compare_scores, parse_measure
-from greylag.evaluation.reports.gate import GateRule, check_gate
+from greylag.evaluation.reports.gate import check_gate, parse_rules
 from greylag.evaluation.scoring.power import least_loss, loss_power, topics_for_loss
 from tests.refusals import refuses
 
@@ -34,7 +34,7 @@ def found(one, loss, topics):
             name: Scores(one.measures, tuple(map(str, range(topics))), column[:, None], (), ())
             for name, column in (("then", drawn), ("now", worse))
         }
-        failed += not check_gate({"all": both}, compare_scores(both, "then"), GateRule.parse("worse")).passed
+        failed += not check_gate({"all": both}, compare_scores(both, "then"), parse_rules("worse")).passed
     return failed / DRAWS
 
 
