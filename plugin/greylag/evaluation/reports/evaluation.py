@@ -16,7 +16,6 @@ from greylag.base import (
     TREC_EVAL,
     GroupsLike,
     Library,
-    Marked,
     ParameterError,
     Table,
     as_groups,
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
     from greylag.evaluation.reports.report import Section
 
 NOT_COMPARED = "not compared: "
-MOST_GROUPS = 10  # of runs without a significant difference, whose letters a page shows; beyond, a chart does
 
 
 class Formatted:
@@ -464,7 +462,7 @@ class Evaluation(Formatted):
         from greylag.evaluation.reports.report import Section
 
         tests = self.significance
-        tables = [_readable(table, tests) for table in self.tables(per_query=per_query, wide=True)]
+        tables = [_against_one(table, tests) for table in self.tables(per_query=per_query, wide=True)]
         gate = list[Section]()
         if self.gate is not None:
             gate = [Section("Gate", parts=[self.gate.headline, replace(self.gate.table, caption="")])]
@@ -623,7 +621,7 @@ class Collections(Formatted):
         from greylag.evaluation.reports.charts import collections_chart, result
         from greylag.evaluation.reports.report import Section
 
-        tables = [_readable(table, None) for table in self.tables(per_query=per_query, wide=True)]
+        tables = self.tables(per_query=per_query, wide=True)
         tested = {name: (part.scores, part.significance) for name, part in self.parts.items() if part.significance}
         charts = [collections_chart(self.shared)] if self.shared and len(tested) == len(self.parts) else []
         shown = [f"{name}: {verdict([pair])}" for name, pair in tested.items()]
@@ -673,13 +671,8 @@ def _origin() -> dict[str, Any]:
     return {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
 
 
-def _readable(table: Table, tests: Significance | None) -> Table:
-    """Leave out letters of more than `MOST_GROUPS` groups, and the column that names the one baseline."""
-    letters = {letter for row in table.rows for cell in row if isinstance(cell, Marked) for letter in cell.mark.strip()}
-    if len(letters) > MOST_GROUPS:
-        rows = [[replace(cell, mark="") if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
-        lines = [line for line in table.caption.splitlines() if "common letter" not in line]
-        return replace(table, rows=rows, caption="\n".join([*lines, "TSV and JSON have the letters of groups."]))
+def _against_one(table: Table, tests: Significance | None) -> Table:
+    """Leave out the column that names the one baseline."""
     if tests and tests.baseline and "against" in table.header:
         header, *rows = ([cell for n, cell in enumerate(row) if n != 1] for row in (table.header, *table.rows))
         caption = f"Differences from {tests.baseline}.\n{table.caption}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from greylag.evaluation.reports.scores import (
     means_columns,
     notes,
     ranked,
+    spans_note,
 )
 from greylag.evaluation.scoring.measures import Measure
 from greylag.evaluation.scoring.scores import Scores
@@ -45,6 +47,7 @@ def joint_means(tested: Tested) -> Table:
     lines = [f"{name}: {line}" for name, (scores, _) in tested.items() for line in notes(scores)]
     lines.append("Column mean: the mean over collections, each with the same weight.")
     lines += marks_notes(runs, next(tests for _, tests in tested.values()))
+    lines += spans_note(chain.from_iterable(columns.values()))
     return Table("\n".join(lines), ("run", "measure", *tested, "mean"), rows)
 
 
@@ -71,7 +74,8 @@ def paper_note(tested: Tested) -> str:
     note = " ".join(["Best in bold.", *(line for line in notes(scores) if line.startswith("Lower"))])
     if tests is None:
         return note
-    signs = "Runs without a common letter differ significantly."
+    spans = spans_note(chain.from_iterable(_columns(tested).values()))
+    signs = " ".join(["Runs without a common letter differ significantly.", *spans])
     if not tests.all_pairs:
         names, letters = short_names(scores), baseline_letters(tests)
         better = ", ".join(names[baseline] for baseline in letters)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement, groupby
 from string import ascii_letters
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from greylag.evaluation.scoring.power import (
 from greylag.evaluation.scoring.scores import Scores
 from greylag.evaluation.scoring.significance import CORRECTION_NAMES, TEST_NAMES, Comparison, Significance
 
+MOST_LETTERS = 10  # of groups, that are written one by one; of more, a..f stands for six
 MOST_PAIRS = 45
 """The most pairs of runs, those of ten, whose comparisons are listed for a reader."""
 
@@ -77,14 +78,15 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
         rows.append([*([rank] if pairs else []), name, *(column[name] for column in columns), *letters])
     header = [*(["rank", "run"] if pairs else ["run"]), *map(str, measures)]
     header += [f"letters of {measure}" for measure in measures if marks]
-    return Table("\n".join([*notes(scores), *marks_notes(scores, significance)]), header, rows)
+    told = [*notes(scores), *marks_notes(scores, significance), *spans_note(columns)]
+    return Table("\n".join(told), header, rows)
 
 
 def means_columns(
     scores: Mapping[str, Scores], tests: Significance | None, *, signed: bool = False
 ) -> list[dict[str, Marked]]:
     """Return a column for each measure: means by run, with their marks."""
-    marks, columns = marks_of(scores, tests, signed=signed), list[dict[str, Marked]]()
+    marks, columns = marks_of(scores, tests, signed=signed, spans=True), list[dict[str, Marked]]()
     space = " " * bool(tests and tests.all_pairs)  # before letters of groups
     for place, measure in enumerate(next(iter(scores.values())).measures):
         by_run = {name: space + marks.get((name, measure), "") for name in scores}
@@ -104,13 +106,13 @@ def means_column(measure: Measure, means: Mapping[str, float], marks: Mapping[st
 
 
 def marks_of(
-    scores: Mapping[str, Scores], significance: Significance | None, *, signed: bool = False
+    scores: Mapping[str, Scores], significance: Significance | None, *, signed: bool = False, spans: bool = False
 ) -> dict[tuple[str, Measure], str]:
     """Mark means by letters of groups or of beaten baselines, and by a minus before others; of one, by a star."""
     if significance is None:
         return {}
     if significance.all_pairs:
-        return group_letters(scores, significance)
+        return group_letters(scores, significance, spans=spans)
     if len(significance.baselines) == 1 and not signed:
         return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
     # One of two baselines is the run of their comparison, and either may have beaten the other.
@@ -147,11 +149,14 @@ def best_first(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[s
     return [*baselines, *(name for name in ranked(scores) if name not in baselines)]
 
 
-def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
+def group_letters(
+    scores: Mapping[str, Scores], significance: Significance, *, spans: bool = False
+) -> dict[tuple[str, Measure], str]:
     """Return letters by run and measure such that two runs share one exactly if they do not differ significantly.
 
     Each letter is a largest group of runs without two that differ (the compact letter display of Piepho 2004); groups
-    whose pairs all share other letters are left out. The first letter is of the first measure's best run.
+    whose pairs all share other letters are left out. The first letter is of the first measure's best run. With `spans`,
+    a..f stands for three letters or more in a row, if there are more than `MOST_LETTERS`.
     """
     order, letters = [*ranked(scores)], dict[tuple[str, Measure], str]()
     for measure in next(iter(scores.values())).measures:
@@ -160,9 +165,13 @@ def group_letters(scores: Mapping[str, Scores], significance: Significance) -> d
             _groups(order, differing), key=lambda group: [order.index(name) for name in order if name in group]
         )
         few = len(groups) <= len(ascii_letters)  # else numbers, which a comma has to part
+        known = ascii_letters if few else [str(n + 1) for n in range(len(groups))]
+        least = 3 if spans and len(groups) > MOST_LETTERS else len(groups) + 1
         for name in order:
-            labels = [ascii_letters[n] if few else str(n + 1) for n, group in enumerate(groups) if name in group]
-            letters[name, measure] = ("" if few else ",").join(labels)
+            places = enumerate(n for n, group in enumerate(groups) if name in group)
+            rows = [[known[n] for _, n in row] for _, row in groupby(places, lambda place: place[1] - place[0])]
+            labels = [[f"{row[0]}..{row[-1]}"] if len(row) >= least else row for row in rows]
+            letters[name, measure] = ("" if few else ",").join(chain.from_iterable(labels))
     return letters
 
 
@@ -258,6 +267,12 @@ def notes(scores: Mapping[str, Scores]) -> list[str]:
             text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
             runs_of.setdefault(text, []).append(name)
     return lines + [f"{few_names(names)}: {text}" for text, names in runs_of.items()]
+
+
+def spans_note(columns: Iterable[Mapping[str, Marked]]) -> list[str]:
+    """Say what stands for several letters, if anything does."""
+    spans = any(".." in cell.mark for column in columns for cell in column.values())
+    return ["a..f: all letters from a to f."] * spans
 
 
 def marks_notes(runs: Collection[str], significance: Significance | None) -> list[str]:

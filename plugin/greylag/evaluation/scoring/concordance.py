@@ -62,6 +62,10 @@ class Agreement:
             by_judge = zip(self.judges, self.topics[1:], strict=True)
             counts = ", ".join(f"{number} of {judge}" for judge, number in by_judge)
             note = f"Both judged {self.topics[0]} topics, which alone count here ({counts}).\n{note}"
+        if self.kappa is None or self.weighted_kappa is None:
+            same = "grade" if self.weighted_kappa is None else "verdict, relevant or not"
+            what = f"all {self.documents} documents have one {same}" if self.documents else "both judged no document"
+            note = f"{note}\nNo kappa: {what}."
         header = ("judges", "topics", "documents", *(f"only {judge}" for judge in self.judges), "kappa", "weighted")
         shown = (self.topics[0], self.documents, *self.alone, self.kappa, self.weighted_kappa)
         tables = [Table(note, header, [(" and ".join(self.judges), *shown)])]
@@ -117,7 +121,10 @@ def _means(scores: Mapping[str, Scores]) -> dict[str, FloatArray]:
 
 def rankings_table(correlations: Sequence[RankCorrelation]) -> Table:
     """Report rank correlations."""
-    note = "tau: Kendall's tau-b of two rankings of the runs; tau-AP: of the second ranking, whose top counts most."
+    note = (
+        "tau: Kendall's tau-b of two rankings of the runs; tau-AP: of the second ranking, whose top counts most, "
+        "the mean over all orders of runs that tie, so that equal rankings with ties have less than 1."
+    )
     return Table(note, ("first", "second", "tau", "tau-AP"), list(map(astuple, correlations)))
 
 
@@ -142,7 +149,8 @@ def tau_ap(truth: FloatArray, estimate: FloatArray) -> float:
     """Return tau-AP (Yilmaz, Aslam and Robertson 2008) of n items, n at least 2, that two arrays of scores rank.
 
     2 / (n - 1) times the sum over ranks i > 1 by `estimate` of C(i) / (i - 1), less 1, where C(i) of the items above
-    rank i are above its item in `truth`, too. Of ties, the expectation over all orders of them.
+    rank i are above its item in `truth`, too. Of ties, the expectation over all orders of them, as tau_AP,a of Urbano
+    and Marrero (2017) for an estimate with ties; so a ranking with ties has less than 1 with itself.
     """
     terms = list[float]()
     for place, value in enumerate(estimate):

@@ -190,7 +190,7 @@ def compare_with_holes(significance: Significance, holes: Holes) -> Significance
 
 
 def holes_table(significance: Significance) -> Table:
-    """Report the differences of `compare_with_holes`, with sentences by the first measure."""
+    """Report the differences of `compare_with_holes`, with sentences."""
     rows: list[Row] = [
         (c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in asdict(c.holes).values()))
         for c in significance.comparisons
@@ -201,14 +201,15 @@ def holes_table(significance: Significance) -> Table:
 
 
 def holes_sentences(significance: Significance) -> list[str]:
-    """Write which orders by the first measure depend on documents without judgements; of many, how many."""
-    measure = significance.comparisons[0].measure
-    compared = [c for c in significance.comparisons if c.measure == measure and c.holes and not c.not_run]
-    sentences = [c.holes.sentence(c.run, c.baseline, str(measure)) for c in compared if c.holes]
-    shown = [sentence for sentence in sentences if sentence]
+    """Write which orders depend on documents without judgements; of many, how many by each measure."""
+    compared = [c for c in significance.comparisons if c.holes and not c.not_run]
+    told = [(c.measure, c.holes.sentence(c.run, c.baseline, str(c.measure))) for c in compared if c.holes]
+    shown = [(measure, sentence) for measure, sentence in told if sentence]
     if len(shown) <= MOST_SENTENCES:
-        return shown
+        return [sentence for _, sentence in shown]
+    pairs = Counter(measure for measure, _ in told)
     return [
-        f"By {measure}, the order of {len(shown)} of {len(compared)} pairs of runs depends on documents without "
+        f"By {measure}, the order of {number} of {pairs[measure]} pairs of runs depends on documents without "
         "judgements."
+        for measure, number in Counter(measure for measure, _ in shown).items()
     ]

@@ -29,7 +29,13 @@ IMPORTANCES = {"vital": {"vital": 1.0, "okay": 0.0}, "weighted": {"vital": 1.0, 
 """The weights of nuggets by their importance, by the parameter of Coverage (Pradeep et al. 2025)."""
 RECALL_LEVELS = tuple(tenths / 10 for tenths in range(11))
 MULTIPLES = tuple(fifths / 5 for fifths in range(1, 11))  # of the number of relevant documents
-TEXTS = {"runid": "the run's tag", "relstring": "the grades of the first documents"}  # printed beside measures
+NONE = {
+    "runid": "is no measure, but what trec_eval prints of the run's tag",
+    "relstring": "is no measure, but what trec_eval prints of the grades of the first documents",
+    r"prefs_\w+": "is of judgements by preference (trec_eval -R prefs), which are not read",
+    r"\w+_avgjg(_\w+)?": "is of judgements by several assessors (trec_eval -R qrels_jg), which are not read",
+}
+"""Names of trec_eval that stand for no measure here, as regular expressions, and why."""
 RANX_NAMES = {"r_precision": "Rprec", "f1": "SetF", "mrr": "RR", "precision": "SetP", "recall": "SetR"}
 RANX_NAMES_WITH_CUTOFF = {"mrr": "RR", "precision": "P", "hit_rate": "Success"}
 """ranx's names of measures that it defines as greylag does, over the whole ranking and at a cut-off."""
@@ -599,8 +605,8 @@ def _explain_unknown(name: str, base: str) -> str:
     if base in INSTEAD:
         cut = re.search(r"@[0-9]+$", name)
         return f"measure {name!r} is unknown: write {INSTEAD[base].format(cut[0] if cut else '')}"
-    if base in TEXTS:
-        return f"{name!r} is no measure, but what trec_eval prints of {TEXTS[base]}: leave it out"
+    if reason := next((reason for names, reason in NONE.items() if re.fullmatch(names, base)), None):
+        return f"{name!r} {reason}: leave it out"
     spellings = {**_FAMILIES_BY_NAME, **_CUTOFF_FAMILIES_BY_NAME}
     similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES

@@ -38,6 +38,10 @@ class JudgingPool(Printed):
         drawn = f", {self.omitted} not drawn" if self.omitted else ""
         caption = f"{number} documents of {len(self.documents)} topics to judge; {self.judged} judged already{drawn}"
         alone = all(row[0] == name for name, row in self.counts.items())  # each run is a team
+        if not alone:
+            caption += (
+                "\nA run's documents are those of its top that its team's merged list has; teammates may share them."
+            )
         header = ("run", "team", "pooled", f"of no other {'run' if alone else 'team'}", "judged", "to judge")
         whole = [header, *((name, *row) for name, row in self.counts.items())]
         head, *rows = [(row[0], *row[2:]) for row in whole] if alone else whole
@@ -70,7 +74,8 @@ def pool_runs(
     judged : path or judgements, optional
         Judgements so far: their documents are pooled, and not judged again.
     sample : int >= 1, optional
-        Draw at most this many of a topic's documents to judge, each with the same probability.
+        Draw at most this many of a topic's documents to judge, each with the same probability. Documents of `judged`
+        are no part of the draw: they are in the pool for certain, so that estimates for samples hold for the others.
     seed : int >= 0, default 0
         Seeds the draw, which depends on no other topic.
     """

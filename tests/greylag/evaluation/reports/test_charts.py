@@ -4,6 +4,7 @@ import re
 import struct
 import sys
 import time
+from string import ascii_letters
 from xml.etree import ElementTree
 
 import numpy as np
@@ -199,14 +200,27 @@ def test_verdicts(measure, sign):
         assert [*map(float, re.findall(r"[+-]0\.\d{4}", c.verdict))] == [*np.round(c.interval, 4)]
 
 
-def test_a_page_has_no_letters_of_many_groups_and_leads_from_each_run_to_its_queries():
-    values = 0.3 + 0.002 * np.arange(30)[:, None] + np.random.default_rng(4).normal(0, 0.004, (30, 24))
+def spelt_out(letters):
+    """The letters that spans stand for."""
+    return re.sub(
+        r"(.)\.\.(.)", lambda span: ascii_letters[slice(*map(ascii_letters.index, span.groups()))] + span[2], letters
+    )
+
+
+def test_a_page_has_spans_of_many_letters_and_leads_from_each_run_to_its_queries():
+    values = 0.3 + 0.002 * np.arange(30)[:, None] + np.random.default_rng(4).normal(0, 0.014, (30, 24))
     runs = {f"run {n}": scores("AP", row.tolist()) for n, row in enumerate(values)}
     tests = compare_scores(runs)
     assert len({letter for letters in group_letters(runs, tests).values() for letter in letters}) > 10
     page = Page(Evaluation(runs, tests).format("html"))
-    assert "common letter" not in page.text
-    assert {tuple(row[1:]) for row in page.rows[1:31]} == {(n, f"{one.means[0]:.4f}") for n, one in runs.items()}
+    letters = {run: letters for (run, _), letters in group_letters(runs, tests).items()}
+    rows = {(n, f"{one.means[0]:.4f}", letters[n]) for n, one in runs.items()}
+    assert {(*row[1:3], spelt_out(row[3])) for row in page.rows[1:31]} == rows
+    assert max(len(row[3]) for row in page.rows[1:31]) <= 6 < max(map(len, letters.values())), letters
+    for form in ("html", "text", "latex"):
+        assert "a..f: all letters from a to f." in Evaluation(runs, tests).format(form)
+    raised = re.findall(r"\^\{(.*?)\}", Evaluation(runs, tests).format("latex"))
+    assert {*map(spelt_out, raised)} == {*letters.values()}
     links = {value for _, name, value in page.attributes if name == "href" and "figure" in value}
     assert {f"#{value}" for tag, name, value in page.attributes if (tag, name) == ("figure", "id")} == links
     assert len(links) == 30

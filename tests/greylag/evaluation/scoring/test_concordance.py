@@ -98,3 +98,19 @@ def test_judgements_are_compared_without_runs():
     assert "24" in found.to_latex()
     assert repr(found) == "<QrelsAgreement on 4 topics>"
     refuses(lambda: compare_qrels(first, {"x": {"a": 1}}), ParameterError, "no topic in common", "|")
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ({"d": 1, "e": 1}, "all 2 documents have one grade"),
+        ({"d": 1, "e": 2}, "all 2 documents have one verdict, relevant or not"),
+        ({"f": 1}, "both judged no document"),
+        ({"d": 1, "e": 0}, None),
+    ],
+)
+def test_a_blank_kappa_has_a_reason(second, reason):
+    found = compare_qrels({"1": {"d": 1, "e": 1}}, {"1": second})
+    assert (found.agreement.kappa is None) == (reason is not None)
+    assert ("No kappa" in str(found)) == (reason is not None)
+    assert reason is None or f"No kappa: {reason}." in str(found)

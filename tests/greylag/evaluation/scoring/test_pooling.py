@@ -31,6 +31,7 @@ def test_a_pool_is_the_first_documents_of_each_team(seed, teams):
     runs, depth = some_runs(seed), 5
     judged = {"q": {"d1": 0, "d2": 1, "d3": 0}, "x": {"d4": 1}}
     found = pool_runs(runs, depth, teams=teams, judged=judged)
+    assert ("team's merged list" in str(found)) == (teams is not None)
     team = {name: teams.get(name) or teams[f"tag-{name}"] if teams else name for name in runs}
     pooled = {}
     for one in set(team.values()):

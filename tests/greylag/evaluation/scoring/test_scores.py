@@ -122,6 +122,8 @@ def test_every_family_parses_from_its_own_spellings():
         ("f1@10", "'f1@10' SetF"),
         ("ndcg_burges@10", "exp-log2"),
         ("runid", "'runid' tag"),
+        ("prefs_simp", "'prefs_simp' preference not read leave"),
+        ("P_avgjg_10", "'P_avgjg_10' assessors"),
         ("AP(rel=0x2)", "'AP(rel=0x2)'"),
         ("AP(rel=1_0)", "'AP(rel=1_0)'"),
         ("nDCG(rel=2)@10", "nDCG rel"),
