@@ -142,7 +142,7 @@ def answer(child: list[str | Path], cache: Path) -> tuple[tuple[float, float], A
     """CPU seconds of a process that works once and of working again in it, and what it finds."""
     before = children_seconds()
     environment = {**ENVIRONMENT, "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(child, check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     again, found = json.loads(done.stdout.splitlines()[-1])
     return (children_seconds() - before - again, again), found
 
