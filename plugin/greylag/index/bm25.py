@@ -35,23 +35,32 @@ class PositionalBM25(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
-        index, counts = self.index, self._counts(query.text)
+        scores = self.weigh(query.text)
+        best = self.best(scores, self.k)
+        return Ranking(query.qid, query.text, tuple(self.index.docids_of(best)), scores[best])
+
+    def weigh(self, text: str) -> FloatArray:
+        """Score all documents of the index, shape (N,); 0 for one without a term of the query."""
+        index, counts = self.index, self._counts(text)
         scores = np.zeros(index.n_documents)
         terms = np.array([*counts], dtype=np.int64)
         at_once = terms[None] if index.document_frequencies[terms].sum() <= _AT_ONCE else terms[:, None]
         for some in at_once:
             for term, (documents, tfs) in zip(some.tolist(), index.parts.postings(some), strict=True):
                 scores[documents] += self._gains(counts[term], len(documents), tfs, documents)
+        return scores.astype(np.float32).astype(np.float64)
+
+    def best(self, scores: FloatArray, k: int) -> IntArray:
+        """Return the numbers of the `k` documents with the highest of all scores, best first; none that scores 0."""
         # Every term of the query adds more than 0.
         documents = np.flatnonzero(scores)
-        values = scores[documents].astype(np.float32)
-        if len(documents) > self.k:
+        values = scores[documents]
+        if len(documents) > k:
             # All that tie with the k-th score stay, since docids decide between them.
-            least = np.partition(values, -self.k)[-self.k]
+            least = np.partition(values, -k)[-k]
             documents, values = documents[values >= least], values[values >= least]
-        best = np.lexsort((self._places[documents], -values))[: self.k]
-        docids = tuple(index.docids_of(documents[best]))
-        return Ranking(query.qid, query.text, docids, values[best].astype(np.float64))
+        best: IntArray = documents[np.lexsort((self._places[documents], -values))[:k]]
+        return best
 
     def score(self, text: str, documents: IntArray) -> FloatArray:
         """Score documents with these numbers as a search does, shape (n,); 0 for one without a term of the query."""

@@ -7,7 +7,7 @@ from strings, without a JVM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
@@ -47,6 +47,23 @@ _CACHED_DOCIDS = 1 << 20
 
 Analyzer = Callable[[str], Sequence[str]]
 _Made = TypeVar("_Made")
+
+
+class Numbered(tuple[str, ...]):
+    """Docids that know their numbers in an index, so that no feature looks them up again."""
+
+    known_to: PositionalIndex
+    numbers: IntArray
+
+    @classmethod
+    def of(cls, docids: Iterable[str], index: PositionalIndex, numbers: IntArray) -> Numbered:
+        """Return docids of documents with these numbers."""
+        numbered = cls(docids)
+        numbered.known_to, numbered.numbers = index, numbers
+        return numbered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)  # without the index
 
 
 def _no_words() -> None:
@@ -186,6 +203,8 @@ class PositionalIndex(Tables):
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Look up document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
+        if isinstance(docids, Numbered) and docids.known_to is self:
+            return docids.numbers
         check_sequences(docids=docids)
         cache = self._document_numbers
         with suppress(KeyError):  # all are known, as a rule

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from greylag.base import (
+    BoolArray,
     FormatError,
+    IntArray,
     ParameterError,
     PassagesLike,
     Query,
-    Ranking,
     Stage,
     VectorsLike,
     as_identifier,
@@ -50,7 +51,7 @@ from greylag.diversity import MMR, GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
 from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
-from greylag.recipes import HybridScores, HybridSearch, general_model_for
+from greylag.recipes import Among, HybridScores, HybridSearch, general_model_for
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
@@ -84,7 +85,7 @@ class _Options:
     """What all queries of a call have in common."""
 
     k: int
-    passes: Callable[[str], bool] | None  # from an identifier to whether the passage is wanted
+    among: Among | None  # which passages are wanted
     stages: Sequence[Stage]
     max_per_group: int | None
     group: str
@@ -161,6 +162,7 @@ class HybridRetriever:
         self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
         self._hybrid = HybridSearch(self._index, self._vectors, k=depth, weight=weight)
         self._encoded: dict[str, Dense] = {}  # queries of the batches under way
+        self._fields_read: dict[str, Any] = {}  # that were filtered by
         self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
 
     def __len__(self) -> int:
@@ -259,11 +261,10 @@ class HybridRetriever:
         if mmr is not None:
             with naming("mmr"):
                 stages.append(MMR(vectors=self._vectors, relevance_weight=mmr, depth=_COMPARED * k, k=k))
-        passes = None if where is None else self._predicate(_listed(where))
-        return _Options(k, passes, stages, max_per_group, "group" if group is None else group, least)
+        return _Options(k, self._among(where), stages, max_per_group, "group" if group is None else group, least)
 
     def _search(self, query: str, options: _Options) -> list[RetrievedPassage]:
-        scores = self._scores(query, options.passes)
+        scores = self._scores(query, options.among)
         confidence = scores.confidence
         ranking, every = scores.ranking(), max(1, len(scores.docids))
         if options.min_confidence > -math.inf:
@@ -283,7 +284,8 @@ class HybridRetriever:
         for rank, docid in enumerate(ranking.docids[: options.k], 1):
             text, fields = self._passages[docid]
             score, bm25, general, cosine, sure = (float(column[places[docid]]) for column in columns)
-            passages.append(RetrievedPassage(docid, text, _copied(fields), score, bm25, general, cosine, sure, rank))
+            own = {name: _copied(value) for name, value in fields.items()}
+            passages.append(RetrievedPassage(docid, text, own, score, bm25, general, cosine, sure, rank))
         return passages
 
     @guided
@@ -317,8 +319,7 @@ class HybridRetriever:
     @guided
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
-        passes = None if where is None else self._predicate(_listed(where))
-        candidates = self._scores(query, passes).candidates
+        candidates = self._scores(query, self._among(where)).candidates
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
     @guided
@@ -475,35 +476,25 @@ class HybridRetriever:
         row = self._encoded.get(text)
         return _encoded(self._encode_query, [text])[0] if row is None else row
 
-    def _scores(self, query: str, passes: Callable[[str], bool] | None) -> HybridScores:
+    def _scores(self, query: str, among: Among | None) -> HybridScores:
         """Score the candidates of a query among the passages that are wanted."""
         asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
-        if passes is None:
-            return self._hybrid.scores(asked)
+        return self._hybrid.scores(asked, among)
 
-        def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
-            """Find the best ones that pass, among ever more."""
-            size = self._depth
-            while True:
-                candidates = find(size)
-                kept = [docid for docid in candidates if passes(docid)]
-                if len(kept) >= self._depth or len(candidates) < size:
-                    return kept[: self._depth]
-                size = int(size * max(2.0, 1.5 * self._depth / max(len(kept), 1)))  # by the share that passes
-
-        retrieved = wanted(lambda size: self._index.bm25(size)(asked).docids)
-        first = Ranking("query", asked.text, tuple(retrieved), np.zeros(len(retrieved)))
-        return self._hybrid.rank(first, lambda row: wanted(partial(self._vectors.nearest, row)))
-
-    def _predicate(self, where: Where) -> Callable[[str], bool]:
-        """Return the function from an identifier to whether the passage is wanted."""
+    def _among(self, where: Where | None) -> Among | None:
+        """Return which passages are wanted, by their numbers."""
+        if where is None:
+            return None
+        where = _listed(where)
         if callable(where):
+            ids = self.ids
 
-            def holds(docid: str) -> bool:
-                own = self._own(docid)
+            def holds(number: int) -> bool:
+                own = self._own(ids[number])
                 return bool(where(own | {name: _copied(own[name]) for name in self._nested if name in own}))
 
             return holds
+        wanted = np.ones(len(self), dtype=bool)
         for name, values in where.items():
             if not str(name).startswith("$"):
                 check_field(name, self._fields, "where")
@@ -515,17 +506,36 @@ class HybridRetriever:
                     f"where: {name!r} is {shown(values)}: operators are not read; pass values, or a function of a "
                     "passage's fields, such as lambda fields: fields['year'] > 2020"
                 )
+            wanted &= self._having(name, values)
+        return wanted
 
-        def passes(docid: str) -> bool:
-            text, others = self._passages[docid]
-            for name, values in where.items():
-                value = docid if name == "id" else text if name == "text" else others.get(name)
-                members = (value,) if type(value) is str else map(_comparable, _members(value))
-                if not any(member in values for member in members):
-                    return False
-            return True
+    def _having(self, field: str, values: Sequence[Any]) -> BoolArray:
+        """Return which passages have one of these values in a field, shape (N,)."""
+        places, entries, numbers, others = self._members_of(field)
+        asked, having = np.zeros(len(places), dtype=bool), np.zeros(len(self), dtype=bool)
+        for value in values:
+            with suppress(KeyError, TypeError):  # of what no passage has, and of what cannot be a key
+                asked[places[value]] = True
+        having[numbers[asked[entries]]] = True
+        having[[number for number, member in others if member in values]] = True
+        return having
 
-        return passes
+    def _members_of(self, field: str) -> tuple[dict[Any, int], IntArray, IntArray, list[tuple[int, Any]]]:
+        """Return the different values of a field, numbered, and which one and whose each is; also those without key."""
+        if field not in self._fields_read:
+            places: dict[Any, int] = {}
+            entries, numbers, others = list[int](), list[int](), list[tuple[int, Any]]()
+            for number, docid in enumerate(self._passages):
+                value = self._own(docid).get(field)
+                for member in (value,) if type(value) is str else map(_comparable, _members(value)):
+                    try:
+                        entries.append(places.setdefault(member, len(places)))
+                        numbers.append(number)
+                    except TypeError:
+                        others.append((number, member))
+            self._fields_read[field] = places, np.array(entries, np.int64), np.array(numbers, np.int64), others
+        read: tuple[dict[Any, int], IntArray, IntArray, list[tuple[int, Any]]] = self._fields_read[field]
+        return read
 
     def _known(self, doc_id: Any) -> str:
         """Return the identifier of a passage that there is."""

@@ -36,6 +36,7 @@ from .diversifiers import DiversifierChoice as DiversifierChoice
 from .diversifiers import is_learned as is_learned
 from .fused import FusionRecipe as FusionRecipe
 from .general import general_model_for as general_model_for
+from .hybrid import Among as Among
 from .index_free import with_relevant as with_relevant
 from .index_free import with_runs as with_runs
 from .recipe import CrossValidation as CrossValidation

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from itertools import compress
 
 import numpy as np
 
 from greylag.base import (
+    BoolArray,
     FloatArray,
+    IntArray,
     QrelsLike,
     Query,
     Ranking,
@@ -24,11 +28,13 @@ from greylag.base import (
     report_missing,
 )
 from greylag.evaluation import score_documents
-from greylag.index import Dense, PositionalBM25, PositionalIndex, Vectors, VectorSearch, check_index
+from greylag.index import Dense, Numbered, PositionalBM25, PositionalIndex, Vectors, VectorSearch, check_index
 from greylag.learning import judged_topics
 from greylag.rankers import ModelRanker
 from greylag.recipes.general import general_model_for
 
+Among = BoolArray | Callable[[int], bool]
+"""Which documents of an index to search: true or false for each, or a function of a document's number."""
 WEIGHT = 0.28
 """The weight of a cosine in standard deviations, times the logarithm of the number of candidates."""
 GRID = np.arange(-4, 9) / 2
@@ -65,8 +71,7 @@ class HybridScores:
         with the letters of `HybridSearch`, and ln(2) for fewer candidates. This is no probability: its range depends on
         the encoder. A document without a vector has the least cosine. The page of evidence says what it tells.
         """
-        least = float(np.nanmin(self.cosines, initial=np.inf))
-        known = np.nan_to_num(self.cosines, nan=least if np.isfinite(least) else self.mean)
+        known = _filled(self.cosines, self.mean)
         above = (known - self.mean) / (1 - self.mean) if self.mean < 1 - EQUAL else np.zeros(len(known))
         confidence: FloatArray = self.general / np.log(max(len(known), 2)) + _OF_COSINE * above
         return confidence
@@ -85,9 +90,13 @@ def combine_scores(
     and standard deviation of the cosines between documents; a `spread` of 0 counts as 1.
     """
     weight = factor * WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
+    return general + weight * (_filled(cosines, mean) - mean), weight
+
+
+def _filled(cosines: FloatArray, mean: float) -> FloatArray:
+    """Put the least cosine in the place of NaN, or the mean if there is none."""
     known = ~np.isnan(cosines)
-    least = cosines[known].min() if known.any() else mean
-    return general + weight * (np.where(known, cosines, least) - mean), weight
+    return np.where(known, cosines, cosines[known].min() if known.any() else mean)
 
 
 def shrunk_weight(values: FloatArray) -> float:
@@ -175,36 +184,78 @@ class HybridSearch(Source):
         """Search for a query."""
         return self.scores(query).ranking()
 
-    def scores(self, query: Query) -> HybridScores:
-        """Search for a query; return all scores of the candidates."""
-        return self.rank(self._bm25(query))
+    def scores(self, query: Query, among: Among | None = None) -> HybridScores:
+        """Search for a query; return all scores of the candidates.
+
+        `among` are the documents that are searched: whether it is one by its number in the index, shape (N,), or a
+        function that says so, which is asked for ever more of the best.
+        """
+        row, bm25 = self._dense.row(query), self._bm25.weigh(query.text)
+        if callable(among):
+            by_words = self._passing(lambda k: self._bm25.best(bm25, k).tolist(), among)
+            near = self._passing(lambda k: self._nearest(row, k), among)
+            return self._score(query, row, bm25.__getitem__, by_words, dict.fromkeys(near))
+        first = self._bm25.best(bm25 if among is None else np.where(among, bm25, 0.0), self.k)
+        return self._score(query, row, bm25.__getitem__, first.tolist(), self._nearest(row, self.k, among))
 
     def extend(self, first: Ranking) -> Ranking:
         """Rank a ranking's documents and those nearest to its query, as in ``lucene.bm25() >> hybrid.extend``."""
         return self.rank(first).ranking()
 
-    def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:
-        """Score a ranking's documents that the index has, and those nearest to its query.
-
-        `nearest` gives docids for the query's vector, shape (1, m), such as the nearest that pass a filter.
-        """
+    def rank(self, first: Ranking) -> HybridScores:
+        """Score a ranking's documents that the index has, and those nearest to its query."""
         query = Query(first.qid, first.query)
-        known, row = self.index.knows(first.docids), self._dense.row(query)
-        inside, lost = first.select(known).docids, first.select(~known).docids
+        row, documents = self._dense.row(query), self.index.documents(first.docids)
+        lost = [*compress(first.docids, (documents < 0).tolist())]
         report_missing("HybridSearch leaves them out", first.qid, lost, len(first))
-        near = self._dense.nearest(query, row).docids if nearest is None else nearest(row)
-        docids = [*dict.fromkeys([*inside, *near])]
         # By one BM25, as the general model compares all of them, and that of the first stage is unknown for some.
-        candidates = Ranking.sort(
-            query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
-        )
-        general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
+        bm25 = partial(self._bm25.score, query.text)
+        return self._score(query, row, bm25, documents[documents >= 0].tolist(), self._nearest(row, self.k))
+
+    def _nearest(self, row: Dense, k: int, among: BoolArray | None = None) -> dict[int, float]:
+        """Return the cosines of the k documents that are nearest to a query's vector, best first, by their numbers."""
+        rows, cosines = self._dense.nearest(row, k, among)
+        return dict(zip(self._dense.documents[rows].tolist(), cosines.tolist(), strict=True))
+
+    def _passing(self, find: Callable[[int], Iterable[int]], passes: Callable[[int], bool]) -> list[int]:
+        """Find the k best documents that pass, among ever more."""
+        size = self.k
+        while True:
+            found = [*find(size)]
+            kept = [*filter(passes, found)]
+            if len(kept) >= self.k or len(found) < size:
+                return kept[: self.k]
+            size = int(size * max(2.0, 1.5 * self.k / max(len(kept), 1)))  # by the share that passes
+
+    def _score(
+        self,
+        query: Query,
+        row: Dense,
+        bm25: Callable[[IntArray], FloatArray],
+        first: Iterable[int],
+        near: Mapping[int, float | None],
+    ) -> HybridScores:
+        """Score the documents with these numbers, of which some cosines are known."""
+        documents = np.array([*dict.fromkeys([*first, *near])], dtype=np.int64)
+        by_words = bm25(documents)
+        order = np.argsort(-by_words, kind="stable")
+        documents = documents[order]
+        docids = Numbered.of(self.index.docids_of(documents), self.index, documents)
+        candidates = Ranking.trusted(query.qid, query.text, docids, by_words[order])
+        general, cosines = self._model.scores(candidates), self._cosines(row, documents, near)
         mean, spread = self._dense.mean_cosine, self._dense.spread
         scores, weight = combine_scores(general, cosines, mean, spread, self.weight)
         order = np.argsort(-scores, kind="stable")
-        ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
+        ranked = tuple(map(docids.__getitem__, order.tolist()))
         columns = candidates.scores[order], general[order], cosines[order], scores[order]
         return HybridScores(query, ranked, *columns, weight, mean, spread, candidates)
+
+    def _cosines(self, row: Dense, documents: IntArray, known: Mapping[int, float | None]) -> FloatArray:
+        """Return the cosines of documents with a query's vector, shape (n,): those that are known, and others."""
+        cosines = np.array([*map(known.get, documents.tolist())], dtype=np.float64)  # NaN for None
+        others = np.isnan(cosines)
+        cosines[others] = self._dense.cosines(row, documents[others])
+        return cosines
 
     def learn_weight(self, topics: TopicsLike, qrels: QrelsLike, *, n_jobs: int | None = None) -> HybridSearch:
         """Return the search with the weight that is learned from judged topics, whatever its weight was.

@@ -123,8 +123,22 @@ def test_a_first_stage_gives_candidates_and_not_scores(caplog):
     search = HybridSearch(INDEX, given, k=10)
     assert dict(search.extend(odd)) == pytest.approx(dict(search(query)))
     assert "unknown" in caplog.text
-    chosen = search.rank(found, lambda row: ["d3", "d5"] if row.shape == (1, 6) else [])
-    assert {*chosen.docids} == {*found.docids, "d3", "d5"}
+
+
+def test_candidates_are_the_best_among_some_documents():
+    """By a function or truth values for each; vectors are in another order, four documents have none."""
+    query, rows = Query("q", "w1x w2x"), np.random.default_rng(5).standard_normal((N - 3, 6))
+    given = ArrayVectors(DOCIDS[:3:-1], rows[:-1], {"q": rows[-1]})
+    cosine = dict(zip(given.docids, rows[:-1] @ rows[-1] / np.linalg.norm(rows[:-1], axis=1), strict=True))
+    some = np.arange(N) % 3 == 1
+    wanted = INDEX.docids_of(np.flatnonzero(some))
+    words = [docid for docid in INDEX.bm25(N)(query).docids if docid in wanted][:4]
+    near = sorted({*wanted} & {*cosine}, key=cosine.__getitem__)[-4:]
+    for among in (some, some.item):
+        found = HybridSearch(INDEX, given, k=4).scores(query, among)
+        assert {*found.docids} == {*words, *near}
+        expected = [cosine.get(docid, np.nan) / np.linalg.norm(rows[-1]) for docid in found.docids]
+        np.testing.assert_allclose(found.cosines, expected)
 
 
 def test_few_and_unknown_candidates():

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from greylag.base import (
     BoolArray,
     FloatArray,
+    IntArray,
     ParameterError,
     as_query_vectors,
     as_vectors,
@@ -96,42 +97,61 @@ class ArrayVectors:
         return query_vector(self.queries, qid, text, self.array.shape[1])
 
     def nearest(self, query: Dense, k: int) -> list[str]:
-        """Find the k documents with the highest cosines, best first; ties in the order of rows. None for a zero query.
+        """Find the documents of `nearest_rows`."""
+        return [self.docids[row] for row in self.nearest_rows(query, k)[0].tolist()]
 
-        All rows are read, in blocks, so that the array may be larger than memory.
+    def nearest_rows(self, query: Dense, k: int, among: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Find the k rows with the highest cosines, best first, and these; ties in the order of rows.
+
+        None for a zero query. `among`, shape (n,), says which rows to find. All are read, in blocks, so that the array
+        may be larger than memory.
         """
         if not query.any() or not len(self.docids):
-            return []
-        unit, inverses, k = unit_rows(query)[0], self._inverses, min(k, len(self.docids))
+            return np.empty(0, np.int64), np.empty(0)
+        unit, (lengths, odd) = unit_rows(query)[0], self._lengths
         with np.errstate(over="ignore", invalid="ignore"):
-            products = np.concatenate([rows @ unit.astype(rows.dtype) for rows in self._blocks()])
-            # Sums by BLAS depend on its threads: each row that may be among the best is compared again, exactly.
-            estimates = np.where(inverses < np.inf, products * inverses, -np.inf)
-        error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
-        close = np.flatnonzero((estimates >= np.partition(estimates, -k)[-k] - error) | (inverses == np.inf))
-        order = np.argsort(-cosines(self.array[close], query), kind="stable")
-        return [self.docids[row] for row in close[order[:k]].tolist()]
+            estimates = np.concatenate([rows @ unit.astype(rows.dtype) for rows in self._blocks()]) / lengths
+        estimates[odd] = np.inf
+        rows = np.arange(len(estimates)) if among is None else np.flatnonzero(among)
+        estimates = estimates if among is None else estimates[rows]
+        # Sums by BLAS depend on its threads: each row that may be among the best is compared again, exactly.
+        if (k_and_odd := k + len(odd)) < len(rows):
+            error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
+            rows = rows[estimates >= np.partition(estimates, -k_and_odd)[-k_and_odd] - error]
+        values = self.cosines(rows, query)
+        order = np.argsort(-values, kind="stable")[:k]
+        return rows[order], values[order]
+
+    def cosines(self, rows: IntArray, query: Dense) -> FloatArray:
+        """Compute the cosines of rows with a query's vector, shape (n,), as `greylag.index.cosines` does."""
+        lengths, odd = self._lengths
+        vectors = self._read(rows)
+        if len(odd) and np.isin(rows, odd).any():
+            return cosines(vectors, query)
+        products: FloatArray = (vectors / lengths[rows, None] * unit_rows(query)).sum(axis=1)
+        return products
+
+    def _read(self, rows: IntArray | slice) -> Dense:
+        """Return rows as float32 or float64."""
+        return np.asarray(self.array[rows], dtype=np.float64 if self.array.dtype == np.float64 else np.float32)
 
     def _blocks(self) -> Iterator[Dense]:
         """Yield the rows in blocks, as float32 or float64."""
-        kind = np.float64 if self.array.dtype == np.float64 else np.float32
-        for first in range(0, len(self.array), BLOCK_ROWS):
-            yield np.asarray(self.array[first : first + BLOCK_ROWS], dtype=kind)
+        return (self._read(slice(first, first + BLOCK_ROWS)) for first in range(0, len(self.array), BLOCK_ROWS))
 
     @cached_property
-    def _inverses(self) -> FloatArray:
-        """The inverses of lengths, shape (n,): 0 for a zero row, infinite where products may leave float32's range."""
+    def _lengths(self) -> tuple[FloatArray, IntArray]:
+        """The rows' lengths, shape (n,), 1 for a zero row, and those whose products may leave float32's range."""
         squares = []
         for block in self._blocks():
             rows = checked(block, block.shape, "of the documents").astype(np.float64)
             with np.errstate(over="ignore"):
-                squares.append(np.einsum("ij,ij->i", rows, rows))
-        lengths = np.sqrt(np.concatenate(squares))
+                squares.append(np.square(rows).sum(axis=1))  # to the last bit as `unit_rows`
+        lengths: FloatArray = np.sqrt(np.concatenate(squares))
         odd = np.flatnonzero(~((lengths > _SHORT) & (lengths < _LONG)))
-        with np.errstate(divide="ignore"):
-            inverses: FloatArray = 1 / lengths
-        inverses[odd] = np.where(self.array[odd].any(axis=1), np.inf, 0.0)
-        return inverses
+        zero = ~self.array[odd].any(axis=1)
+        lengths[odd[zero]] = 1.0
+        return lengths, odd[~zero]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from greylag.base import BoolArray, CollectionError, imported, rebuilt
+from greylag.base import BoolArray, CollectionError, FloatArray, IntArray, imported, rebuilt
 from greylag.index.vectors.dense import Dense, QueryVectors, checked, query_vector
+from greylag.index.vectors.protocol import cosines
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +87,22 @@ class FaissVectors:
         return tuple(self._rows)
 
     def nearest(self, query: Dense, k: int) -> list[str]:
-        """Find up to k documents by FAISS, in its order; as exact as the index is. None for a zero query."""
+        """Find the documents of `nearest_rows`."""
+        return [self.docids[row] for row in self.nearest_rows(query, k)[0].tolist()]
+
+    def nearest_rows(self, query: Dense, k: int) -> tuple[IntArray, FloatArray]:
+        """Find up to k rows by FAISS, best first, and their cosines; as exact as FAISS is. None for a zero query."""
         if not query.any():
-            return []
+            return np.empty(0, np.int64), np.empty(0)
         _, (rows,) = self._index.search(np.asarray(query, dtype=np.float32), min(k, len(self.docids)))
-        return [self.docids[row] for row in rows.tolist() if row >= 0]
+        rows = rows[rows >= 0]
+        values = self.cosines(rows, query)
+        order = np.argsort(-values, kind="stable")
+        return rows[order], values[order]
+
+    def cosines(self, rows: IntArray, query: Dense) -> FloatArray:
+        """Compute the cosines of rows with a query's vector, shape (n,)."""
+        return cosines(self.documents([self.docids[row] for row in rows.tolist()]), query)
 
     def query(self, qid: str, text: str) -> Dense:
         """Return the vector of a query."""

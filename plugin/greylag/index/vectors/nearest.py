@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import compress
@@ -14,6 +13,7 @@ import numpy as np
 from greylag.base import (
     BoolArray,
     FloatArray,
+    IntArray,
     ParameterError,
     Query,
     Ranking,
@@ -24,7 +24,7 @@ from greylag.base import (
 )
 from greylag.index.vectors.dense import ArrayVectors, Dense
 from greylag.index.vectors.faiss_index import FaissVectors
-from greylag.index.vectors.protocol import Vectors, cosines, unit_rows, vectors_of
+from greylag.index.vectors.protocol import Vectors, unit_rows, vectors_of
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -79,37 +79,55 @@ class VectorSearch(Source):
         return _gathered(vectors, self.index)
 
     @cached_property
-    def _known(self) -> BoolArray:
-        """Which of the vectors are of documents that the index has."""
+    def documents(self) -> IntArray:
+        """The number in the index of each row's document, -1 for one that the index lacks, shape (rows,)."""
         docids = self._searched.docids
-        return np.ones(len(docids), dtype=bool) if self.index is None else self.index.knows(docids)
+        return np.arange(len(docids)) if self.index is None else self.index.documents(docids)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The row of each document of the index, -1 for one without a vector, shape (N,)."""
+        rows = np.full(len(self.documents) if self.index is None else self.index.n_documents, -1)
+        inside = np.flatnonzero(self.documents >= 0)
+        rows[self.documents[inside]] = inside
+        return rows
 
     @cached_property
     def _outside(self) -> int:
         """The number of vectors of documents that the index lacks."""
-        return len(self._known) - int(self._known.sum())
+        return int((self.documents < 0).sum())
 
     def __call__(self, query: Query, /) -> Ranking:
         """Retrieve the nearest documents of a query."""
-        return self.nearest(query, self.row(query))
+        rows, cosines = self.nearest(self.row(query), self.k)
+        docids = tuple(map(self._searched.docids.__getitem__, rows.tolist()))
+        return Ranking(query.qid, query.text, docids, cosines)
 
     def row(self, query: Query) -> Dense:
         """Return the vector of a query, shape (1, m)."""
         return cast(Dense, self.vectors.query(query.qid, query.text))
 
-    def nearest(self, query: Query, row: Dense) -> Ranking:
-        """Retrieve the documents that are nearest to a query's vector."""
-        # Exact without a mask over all rows: as many more as may be outside.
-        docids = self._searched.nearest(row, self.k + self._outside)
-        if self.index is not None and self._outside:
-            docids = [*compress(docids, self.index.knows(docids).tolist())]
-        return Ranking.sort(query.qid, query.text, docids[: self.k], self.cosines(row, docids[: self.k]))
+    def nearest(self, row: Dense, k: int, among: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Find the rows of the k documents that are nearest to a query's vector, best first, and their cosines.
 
-    def cosines(self, row: Dense, docids: Sequence[str]) -> FloatArray:
+        `among`, shape (N,), says which documents of the index to find; a FAISS index then finds all.
+        """
+        if among is None and not self._outside:
+            return self._searched.nearest_rows(row, k)
+        inside = self.documents >= 0
+        if among is not None:
+            inside &= among[self.documents]
+        if isinstance(self._searched, ArrayVectors):
+            return self._searched.nearest_rows(row, k, inside)
+        rows, cosines = self._searched.nearest_rows(row, k + self._outside if among is None else len(inside))
+        kept = inside[rows]
+        return rows[kept][:k], cosines[kept][:k]
+
+    def cosines(self, row: Dense, documents: IntArray) -> FloatArray:
         """Compute the cosines of documents with a query's vector, shape (n,); NaN for one without a vector."""
-        known = self._searched.knows(docids)
-        out = np.full(len(docids), np.nan)
-        out[known] = cosines(self._searched.documents([*compress(docids, known.tolist())]), row)
+        rows = self.rows[documents]
+        known, out = rows >= 0, np.full(len(documents), np.nan)
+        out[known] = self._searched.cosines(rows[known], row)
         return out
 
     @property
@@ -137,14 +155,13 @@ class VectorSearch(Source):
 
     def _report(self, index: PositionalIndex) -> None:
         """Log how many vectors have no document, and how many documents no vector; refuse if all are so."""
-        docids, lacking = self._searched.docids, np.ones(index.n_documents, dtype=bool)
-        lacking[index.documents([*compress(docids, self._known.tolist())])] = False
+        docids, lacking = self._searched.docids, self.rows < 0
         without = index.docids_of(np.flatnonzero(lacking)[:1])
         if lacking.all():
             first = ", ".join([*without, *docids[:1]])
             raise ParameterError(f"no document of the index has a vector; compare the docids of both ({first})")
         if self._outside:
-            first = docids[int(np.argmin(self._known))]
+            first = docids[int(np.argmin(self.documents))]
             _log.warning(
                 "the index lacks %d of %d documents with vectors, such as %s", self._outside, len(docids), first
             )
