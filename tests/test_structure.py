@@ -42,7 +42,7 @@ ROOMS = {
     "passages": [{"adapters"}, {"reranking"}, {"retriever"}],
 }
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
-NATIVE = {"jnius", "numba", "scipy", "joblib", "filelock", "yaml"}
+NATIVE = {"jnius", "numba", "scipy", "joblib", "yaml"}
 """What a command imports once it needs it, and not to read its options."""
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -49,7 +51,50 @@ SHARED = ("--jobs", "--scheduler", "--field", "--lenient", "--metadata")
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or its copy's within newer typer
 
 
-class _Command(TyperCommand):
+class _Converter:
+    """Converts the words of an option as newer typer does, but plain ones without Pydantic, which is slow to import."""
+
+    def __init__(self, option: Any) -> None:
+        self._typers, described = option.get_runtime_param, option.type_descriptor
+        self._minimum = described.parameter_info.min
+        several = get_origin(described.annotation) is list
+        self._kind = get_args(described.annotation)[0] if several else described.annotation
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Convert what the command line has for an option, or its default."""
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        words = value if isinstance(value, list | tuple) else [value]
+        plain = [self._plain(word) for word in words]
+        if None in plain:
+            return self._typers().coerce(value, param=param, ctx=ctx)
+        return plain[0] if words is not value else plain
+
+    def _plain(self, word: Any) -> Any:
+        """Convert a word, or a default; return None if it may be wrong."""
+        kind = self._kind
+        if kind is str or (get_origin(kind) is Literal and word in get_args(kind)):
+            return word
+        if kind is int and self._minimum is None and re.fullmatch("[0-9]{1,9}", str(word)):
+            return int(word)
+        if kind is Path and (os.access(word, os.R_OK) or not os.path.exists(word)):
+            return Path(word)
+        return word if isinstance(kind, type) and isinstance(word, kind) else None
+
+
+class _Converting:
+    """A command or group whose options convert their words by `_Converter`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options."""
+        options: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in options:
+            if hasattr(option, "get_runtime_param") and "get_runtime_param" not in vars(option):
+                option.get_runtime_param = partial(_Converter, option)
+        return options
+
+
+class _Command(_Converting, TyperCommand):
     """A command that may show the help of one of its options, and refuses a second value of an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -82,7 +127,7 @@ class _Command(TyperCommand):
             formatter.write(text)
 
 
-class _Commands(TyperGroup):
+class _Commands(_Converting, TyperGroup):
     """Imports a command's module when the command is looked up; the list of commands needs none of them."""
 
     def __init__(self, **options: Any) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import re
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,6 +32,8 @@ MARK_FILE = ".greylag"
 
 SWEEP_SECONDS = 0.3
 """Seconds for which another process may hold a new lock, which it took for a leftover; a longer wait is logged."""
+PAUSE = 0.05
+"""Seconds between two looks at a lock that another process has."""
 _LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "; give a file in an existing folder"),
@@ -44,22 +48,18 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
     """Lock a name; yield names beside it for the new content and the replaced one, which are removed afterwards."""
     # What a killed process left under these names is removed first, or gets its name back; without its lock, it is
     # in the way. A second process waits, or gets a `TimeoutError`.
-    from filelock import FileLock, Timeout
-
-    os.stat(os.path.join(target.parent, "."))  # FileLock would make the folder
+    os.stat(os.path.join(target.parent, "."))
     path = _beside(target, "lock")
-    # Not a soft lock, which a killed process would leave for ever.
-    lock = FileLock(path, fallback_to_soft=False)
     was_locked = os.path.lexists(path)
     if was_locked and os.lstat(path).st_size:
         raise _taken(path)
     try:
-        lock.acquire(timeout=SWEEP_SECONDS if wait else 0)
-    except Timeout:
+        lock = _lock(path, SWEEP_SECONDS if wait else 0)
+    except TimeoutError:
         if not wait:
             raise
         _log.warning("%s is being written by another process; waiting for it", target)
-        lock.acquire()
+        lock = _lock(path, math.inf)
     except OSError:
         if not was_locked:  # a file system without locks
             path.unlink(missing_ok=True)
@@ -77,7 +77,29 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
             if not foreign:
                 _recover(target)
             path.unlink()  # before the release, after which it may be another process's lock
-        lock.release()
+        os.close(lock)
+
+
+def _lock(path: Path, seconds: float) -> int:
+    """Make and lock a file; return its descriptor, which has the lock until it is closed, or raise `TimeoutError`."""
+    import fcntl
+
+    until = time.monotonic() + seconds
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), os.lstat(path)):
+                return lock
+        except (BlockingIOError, FileNotFoundError):  # as another process has it, or removed it before its release
+            pass
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+        if time.monotonic() >= until:
+            raise TimeoutError(errno.ETIMEDOUT, "another process has the lock", str(path))
+        time.sleep(PAUSE)
 
 
 def _taken(path: Path) -> FileExistsError:

@@ -1,13 +1,14 @@
 """One function that does the same work for many items, in threads, in processes or on a cluster.
 
-`parallel_map` goes through `joblib.Parallel`, with threads unless `joblib.parallel_config` names another backend, such
-as "loky", "dask" or "ray". Its results, and their order, are the same whatever does the work. What a `WorkLog` has kept
-is not computed again.
+`parallel_map` works in threads, unless `joblib.parallel_config` names another backend, such as "loky", "dask" or "ray",
+which `joblib.Parallel` calls. joblib is slow to import, and nothing is configured before it is. The results, and their
+order, are the same whatever does the work. What a `WorkLog` has kept is not computed again.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import pickle
 import platform
@@ -17,7 +18,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -25,6 +26,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from itertools import islice
 from logging.handlers import QueueHandler
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, TypeVar
 
@@ -51,6 +53,9 @@ WAITING_SECONDS = 10
 """Seconds to wait for the first or another worker of a cluster, or for one that takes no work, until that is said."""
 BATCH_SECONDS = 0.2
 """Seconds that a batch of a cluster's calls should take, at least."""
+_GROUP = "/sys/fs/cgroup/cpu"
+QUOTAS = (f"{_GROUP}.max",), (f"{_GROUP}/cpu.cfs_quota_us", f"{_GROUP}/cpu.cfs_period_us")
+"""Files with a control group's microseconds of work in a period, and the period: of version 2, and of version 1."""
 # Not the process id, which a worker on another machine may have, too.
 _PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
@@ -87,21 +92,17 @@ def reserved_path() -> str:
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads for loops inside one item's work: that of `n_jobs`, but one in a worker."""
-    from joblib import Parallel, cpu_count
-
     _check_jobs(n_jobs)
     if (_current.get() or _Position()).in_worker:
         return 1
-    count = int(Parallel(n_jobs, backend="threading").n_jobs)
-    return count if count > 0 else max(1, cpu_count() + 1 + count)
+    return _Threads().effective_n_jobs(_active(n_jobs, "threads")[1])
 
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[Callable[..., Iterator[Any]]]:
     """Give a `map` whose calls are done by `thread_count` threads, for many maps of calls of milliseconds.
 
-    Unlike `parallel_map`, it keeps no results, and its threads stay for all maps; joblib's wait 10 milliseconds for
-    what is not done at once.
+    Unlike `parallel_map`, it keeps no results, and its threads stay for all maps.
     """
     if (count := thread_count(n_jobs)) == 1:
         yield map
@@ -178,25 +179,60 @@ def parallel_map(
             # Threads share the function itself. Other processes get it pickled, once for all items; with loky they may
             # outlive a change of the working folder, so that they get its path.
             call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
-            compute = (
-                _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend)
-                if cluster is None
-                else _cluster(call, shared, cluster)
-            )
+            if threads:
+                compute = _in_threads(call, shared, workers)
+            elif cluster is None:
+                compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend)
+            else:
+                compute = _cluster(call, shared, cluster)
     return _mapped(compute, items, size, what, total, position.keeper, path)
 
 
 def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int | None]:
-    """Choose joblib's backend and its option."""
-    from joblib.parallel import get_active_backend
-
-    backend, configured = get_active_backend(prefer=prefer)
+    """Choose the backend and its option."""
+    backend, n_jobs = _active(n_jobs, prefer)
     if type(backend).__name__ == "MultiprocessingBackend":
         raise ParameterError(
             "joblib's backend 'multiprocessing' forks this process, which neither Java nor compiled code survives: "
             "use 'loky', 'threading', 'dask' or 'ray'"
         )
+    return backend, n_jobs
+
+
+def _active(n_jobs: int | None, prefer: str) -> tuple[Any, int | None]:
+    """Return joblib's backend, or threads where nothing is configured, and its option."""
+    if prefer == "threads" and "joblib" not in sys.modules:
+        return _Threads(), n_jobs
+    from joblib.parallel import get_active_backend
+
+    backend, configured = get_active_backend(prefer=prefer)
     return backend, configured if n_jobs is None else n_jobs
+
+
+class _Threads:
+    """Threads of this process, as a backend of joblib."""
+
+    uses_threads = True
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        """Return the number of threads."""
+        count = 1 if n_jobs is None else n_jobs
+        return count if count > 0 else max(1, core_count() + 1 + count)
+
+
+def core_count() -> int:
+    """Count the cores that this process may use, as joblib: by affinity, its control group and LOKY_MAX_CPU_COUNT."""
+    counts = [os.cpu_count() or 1]
+    with suppress(AttributeError):  # of Linux alone
+        counts.append(len(os.sched_getaffinity(0)))
+    with suppress(KeyError):
+        counts.append(int(os.environ["LOKY_MAX_CPU_COUNT"]))
+    for files in QUOTAS:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            quota, period = (int(word) for file in files for word in Path(file).read_text().split())
+            if quota > 0:
+                counts.append(math.ceil(quota / period))
+    return max(1, min(counts))
 
 
 def _mapped(
@@ -235,6 +271,20 @@ def _in_turn(function: Callable[..., Any], shared: tuple[Any, ...], position: _P
             with _placed(inner), step.inside(), gather_missing() as tally:
                 result = function(item, *shared)
             yield number, result, tally.counts
+
+    return compute
+
+
+def _in_threads(call: _Call, shared: tuple[Any, ...], count: int) -> Compute:
+    """Compute in threads."""
+
+    def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
+        pool = ThreadPoolExecutor(count)
+        try:
+            for done in as_completed([pool.submit(call, None, *item, *shared) for item in items]):
+                yield _relayed(done.result())
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     return compute
 

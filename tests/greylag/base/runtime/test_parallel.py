@@ -22,7 +22,7 @@ from tests.refusals import refuses
 from greylag.base import DependencyError, ParameterError, Ranking
 from greylag.base.core import missing_documents
 from greylag.base.runtime import parallel
-from greylag.base.runtime.parallel import keeping, parallel_map, reserved_path, thread_count, threads
+from greylag.base.runtime.parallel import core_count, keeping, parallel_map, reserved_path, thread_count, threads
 from greylag.base.runtime.software import code, version
 from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
@@ -323,3 +323,17 @@ def test_work_that_ends_its_workers_is_said():
     with local(processes=True):
         refuses(lambda: [*parallel_map(kill, range(3), what="items")], DependencyError, "memory")
         pytest.importorskip("distributed").default_client().wait_for_workers(1, timeout=60)  # Dask cannot close before
+
+
+def test_cores_are_counted_as_by_joblib(monkeypatch, tmp_path):
+    assert core_count() == joblib.cpu_count()
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert core_count() == joblib.cpu_count() == 1
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "64")
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(32))
+    quota, period = tmp_path / "quota", tmp_path / "period"
+    monkeypatch.setattr(parallel, "QUOTAS", (("/no/such/file",), (quota, period)))
+    counts = {"max": 32, "150000": 2, "-1": 32, "1": 1}  # of loky: rounded up, and none where it is negative
+    period.write_text("100000\n")
+    assert {text: (quota.write_text(text + "\n"), core_count())[1] for text in counts} == counts
