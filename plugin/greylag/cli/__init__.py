@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -54,8 +55,8 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or its copy's
 class _Converter:
     """Converts the words of an option as newer typer does, but plain ones without Pydantic, which is slow to import."""
 
-    def __init__(self, option: Any) -> None:
-        self._typers, described = option.get_runtime_param, option.type_descriptor
+    def __init__(self, typers: Callable[[], Any], described: Any) -> None:
+        self._typers = typers
         self._minimum = described.parameter_info.min
         several = get_origin(described.annotation) is list
         self._kind = get_args(described.annotation)[0] if several else described.annotation
@@ -90,7 +91,7 @@ class _Converting:
         options: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for option in options:
             if hasattr(option, "get_runtime_param") and "get_runtime_param" not in vars(option):
-                option.get_runtime_param = partial(_Converter, option)
+                option.get_runtime_param = partial(_Converter, option.get_runtime_param, option.type_descriptor)
         return options
 
 
