@@ -62,4 +62,5 @@ def _files_in(value: Any) -> Iterator[str]:
             yield from feature_files(value)
     elif isinstance(value, Mapping | list):
         for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _files_in(part)
+            if isinstance(part, str | Mapping | list):  # and not each number of a tree
+                yield from _files_in(part)

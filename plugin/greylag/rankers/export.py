@@ -117,7 +117,10 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             "OpenSearch 3.2 to 3.7 sends a document without a feature's value to the right at each split; other "
             "versions follow the trees' `missing`, or take 0 for it"
         )
-    return _solr(model, terms, field, trees) if engine == "solr" else _elastic(model, terms, field, trees)
+    try:
+        return _solr(model, terms, field, trees) if engine == "solr" else _elastic(model, terms, field, trees)
+    except RecursionError:
+        raise ParameterError(f"a tree is too deep for JSON, in which {engine} takes it: train with max_depth") from None
 
 
 def _trees_of(model: RankingModel, engine: str) -> Trees | None:

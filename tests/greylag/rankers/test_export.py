@@ -412,6 +412,17 @@ def test_refusals_of_trees(model, engine, parts):
     refuses(lambda: engine_model(model, engine), ParameterError, parts)
 
 
+@pytest.mark.parametrize("engine", ["opensearch", "solr"])
+def test_a_tree_that_is_too_deep_for_json_is_refused(engine):
+    inner, leaf = np.arange(2000) < 1000, np.zeros(2000, dtype=int)
+    split, left, right = np.where(inner, 0, LEAF), leaf.copy(), leaf.copy()
+    left[:1000] = np.arange(1000, 2000)
+    right[:1000] = [*range(1, 1000), 1999]
+    arrays = split, leaf * 0.5, left, right, leaf + 0.5, np.array([1.0]), leaf + 1, np.where(inner, 2, 0)
+    trees = Trees(parse_features("column:1"), FeatureParameters(), np.array([0]), *arrays)
+    refuses(lambda: engine_model(RankingModel((trees,), (1.0,)), engine), ParameterError, "max_depth")
+
+
 def test_lightgbms_text_has_the_files_columns_and_the_models_weight():
     lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
     model = replace(stump("column:clicks", 3.0, weight=-2.0), provenance={"columns": ["age", "clicks"]})

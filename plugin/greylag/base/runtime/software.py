@@ -6,7 +6,6 @@ import hashlib
 import platform
 import re
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,6 @@ OWN = "greylag", "greylag_papers"
 """The packages whose code `code` digests."""
 INSTALLED = "site-packages", "dist-packages"
 """The names of folders in which modules do not belong together."""
-CODE = ".py", *EXTENSION_SUFFIXES
 
 
 _VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
