@@ -106,11 +106,10 @@ class _Command(_Converting, TyperCommand):
             rest: list[str] = super().parse_args(ctx, args)
         except _UsageError as error:
             if unknown := getattr(error, "option_name", ""):
-                from greylag.cli.guesses import OPTIONS
+                from greylag.cli.guesses import find_way
                 from greylag.cli.options import nearest_spelling
 
-                way = OPTIONS.get(self.name or "", {}).get(unknown.lstrip("-").replace("_", "-"))
-                ours = way or nearest_spelling(unknown, self.params)
+                ours = find_way(self.name or "", unknown, lambda option: nearest_spelling(option, self.params))
                 raise _UsageError(f"No such option: {unknown}{f'; write {ours}' if ours else ''}", ctx) from None
             raise
         order: list[Any] = self.make_parser(ctx).parse_args(args=words)[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 _SCORED = "a run against judgements is scored by greylag evaluate --qrels QRELS RUN"
 COMMANDS = {
     guess: way
@@ -123,3 +125,11 @@ OPTIONS = {
         },
     }.items()
 }
+
+
+def find_way(command: str, unknown: str, nearest: Callable[[str], str | None]) -> str | None:
+    """Return what works in place of an option, by its name, else by one of its words, as kappa of --cohens-kappa."""
+    ways, name = OPTIONS.get(command, {}), unknown.lstrip("-").replace("_", "-")
+    words = [word for word in name.split("-") if len(word) > 3] if "-" in name else []
+    by_word = (ways.get(word) or nearest(f"--{word}") for word in words)
+    return ways.get(name) or nearest(unknown) or next(filter(None, by_word), None)

@@ -19,6 +19,15 @@ def test_options(name, refused, command):
             assert f"{option} " in help_, way
 
 
+def test_words_of_an_option(refused):
+    for guess, way in (
+        ("cohens-kappa", "--other-qrels"),
+        ("baseline_file", "--baseline"),
+        ("latex-table", "--format latex"),
+    ):
+        assert f"No such option: --{guess}; write {way} (see" in refused("evaluate", f"--{guess}")
+
+
 def test_commands(refused, command):
     for guess, way in COMMANDS.items():
         assert f"No such command {guess!r}: {way} (see" in refused(guess, "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dis import opname
@@ -68,11 +69,12 @@ def refuse_attribute(value: Any, name: str) -> NoReturn:
     kind = type(value)
     ours = next((ours for ours in ATTRIBUTES.get(name, "").split() if hasattr(kind, ours)), "")
     there = getattr(kind, ours, None)
-    call = (
-        f": the call is {_call(f'{kind.__name__}.{ours}', there)}"
-        if callable(there)
-        else f": write {ours}" * bool(ours)
-    )
+    if callable(there):
+        call = f": the call is {_call(f'{kind.__name__}.{ours}', there)}"
+    elif name.startswith("_"):  # Python asks for many of these
+        call = ""
+    else:
+        call = f": write {ours or ', '.join(known for known in dir(kind) if known[0] != '_')}"
     raise AttributeError(f"{kind.__name__} has no attribute {name!r}{call}", name=name, obj=value)
 
 
@@ -83,7 +85,9 @@ def refuse_name(module: str, name: str) -> NoReturn:
         lines = stub.read_text(encoding="utf-8").partition("# isort: split")[0].splitlines()
         public |= {line.rpartition(" ")[2]: f"greylag.{stub.parent.name}" for line in lines if " import " in line}
     near = [name] if name in public else close(name, public)
-    ways = [NAMES[name]] if name in NAMES else [f"from {public[ours]} import {ours}" for ours in near]
+    words = [] if near else re.findall("[A-Z]?[a-z]{3,}|[A-Z]{3,}", name)  # as Qrels of TrecQrels
+    guess = next((word for word in (name, *words) if word in NAMES), "")
+    ways = [NAMES[guess]] if guess else [f"from {public[ours]} import {ours}" for ours in near]
     way = f"; write {' or '.join(ways)}" if ways else ""
     # Python replaces the AttributeError of an import by an ImportError of its own words.
     frame = sys._getframe(2)

@@ -135,6 +135,14 @@ def test_a_guess_of_a_method(guess):
     assert answered
 
 
+def test_a_word_of_a_name_is_enough_and_what_is_there_is_listed():
+    with pytest.raises(ImportError, match=r"; write read_qrels\(path\)"):
+        exec("from greylag import TrecQrels")
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense': write .*\bby_category, .*\bgated, "):
+        RUNS.nonsense  # noqa: B018
+    assert not hasattr(greylag, "nonsense")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_guess_of_a_name(name, refused):  # noqa: F811
     """What is proposed exists, in the module that is named."""
