@@ -110,7 +110,7 @@ class _Command(_Converting, TyperCommand):
                 from greylag.cli.options import nearest_spelling
 
                 ours = find_way(self.name or "", unknown, lambda option: nearest_spelling(option, self.params))
-                raise _UsageError(f"No such option: {unknown}{f'; write {ours}' if ours else ''}", ctx) from None
+                raise _UsageError(f"No such option: {unknown}{f'; {ours}' if ours else ''}", ctx) from None
             raise
         order: list[Any] = self.make_parser(ctx).parse_args(args=words)[2]
         for option in order:

@@ -30,10 +30,10 @@ COMMANDS = {
     for guess in guesses.split()
 }
 _CUTOFF = "-m nDCG@10, a measure with its cut-off"
-_NOT_READ = "nothing: formats of files are recognised, and judgements of preferences are not read"
-_ONLY = "nothing: --fail-if and --floor alone are checked, all at once"
+_NOT_READ = "leave it out: formats of files are recognised, and judgements of preferences are not read"
+_ONLY = "leave it out: --fail-if and --floor alone are checked, all at once"
 _POWER = "--power LOSS"
-_MISSING = "nothing: judged topics without a ranking count as 0, and --fail-if missing fails for them"
+_MISSING = "leave it out: judged topics without a ranking count as 0, and --fail-if missing fails for them"
 _LEVEL = "-m 'AP(rel=2)', a measure with its level"
 OPTIONS = {
     command: {guess: way for guesses, way in ways.items() for guess in guesses.split()}
@@ -53,18 +53,18 @@ OPTIONS = {
             "pdf word docx": "--format latex or --format html",
             "no-summary": "--per-query, which has no means",
             "h": "--help",
-            "v verbose D debug quiet": "nothing: what is noticed is on standard error",
+            "v verbose D debug quiet": "leave it out: what is noticed is on standard error",
             "R T prefs qrels-format results-format rel-info-format": _NOT_READ,
-            "N num-docs": "nothing: no measure needs the size of the collection",
+            "N num-docs": "leave it out: no measure needs the size of the collection",
             "Z zscore": "--baseline, whose table has the effect size d",
-            "provider backend": "nothing: trec_eval computes its measures, and ir_measures those that greylag lacks",
-            "tie-break ties rank-by": "nothing: equal scores are by docid, descending, as in trec_eval",
+            "provider backend": "leave it out: trec_eval computes its measures, ir_measures others",
+            "tie-break ties rank-by": "leave it out: equal scores are by docid, descending, as in trec_eval",
             "ndeval diversity": "--subtopics",
             "merge gold truth ground-truth": "--qrels, once for each file of judgements",
             "maxfail x exitfirst durations tb collect-only last-failed lf strict dry-run watch timeout latency": _ONLY,
             "exit-code exit-zero warn-only": "|| true after the command, which exits with 3 for a gate that failed",
-            "config": "nothing: all is in the options",
-            "weights topic-weights query-weights": "nothing: each topic counts alike",
+            "config": "leave it out: all is in the options",
+            "weights topic-weights query-weights": "leave it out: each topic counts alike",
             "k top depth cutoff cut n top-k": _CUTOFF,
             "M max-docs": "-m AP@100, a measure with its cut-off",
             "rel min-rel relevance-level relevance-threshold l": _LEVEL,
@@ -82,8 +82,8 @@ OPTIONS = {
             "kendall kendall-tau tau-ap rbo spearman pearson correlation rank-correlation": "--tau",
             "kappa cohen-kappa krippendorff fleiss agreement second-qrels qrels2 other second": "--other-qrels",
             "difficulty sheets participants hardest median per-run best-median-worst appendix": "--out-sheets FOLDER",
-            "summary no-per-query means mean": "nothing: means are shown, unless there is --per-query",
-            "alpha max-p pvalue p-value level": "nothing: the level is 0.05, and --format json has every p",
+            "summary no-per-query means mean": "leave it out: means are shown, unless there is --per-query",
+            "alpha max-p pvalue p-value level": "leave it out: the level is 0.05, and --format json has every p",
             "fail-if-worse fail-on-regression": "--fail-if worse",
             "fail-under cov-fail-under min min-score threshold fail-below at-least minimum": "--floor MEASURE=SCORE",
             "assert assert-min require expect": "--floor MEASURE=SCORE",
@@ -104,8 +104,8 @@ OPTIONS = {
             "k top top-k n size pool-depth cutoff topX": "--depth",
             "budget rate": "--sample, at most so many documents of a topic",
             "stratified strata": "--sample, whose documents all have one probability",
-            "shuffle": "nothing: documents are by docid, which tells no ranks",
-            "min-runs": "nothing: what one run has is pooled",
+            "shuffle": "leave it out: documents are by docid, which tells no ranks",
+            "min-runs": "leave it out: what one run has is pooled",
             "judged exclude": "--qrels",
             "random": "--sample",
             "by-team team-file groups": "--teams",
@@ -114,13 +114,13 @@ OPTIONS = {
         "check": {
             "k top max-depth max-docs max-results length": "--depth",
             "errors all verbose v log errlog": "--format json, which has every breach",
-            "fix repair": "nothing: no run is changed",
-            "strict track tag min-docs": "nothing: TREC's rules are checked, all of them",
+            "fix repair": "leave it out: no run is changed",
+            "strict track tag min-docs": "leave it out: TREC's rules are checked, all of them",
             "qrels collection docs corpus": "--docids, a file of docids or judgements",
         },
         "train": {
             "vali valid val dev": "--validation, with --letor",
-            "test": "nothing: greylag rerank --letor TEST ranks another file, and --folds holds topics out",
+            "test": "leave it out: greylag rerank --letor TEST ranks another file, and --folds holds topics out",
             "svmlight libsvm train": "--letor",
         },
     }.items()
@@ -128,8 +128,9 @@ OPTIONS = {
 
 
 def find_way(command: str, unknown: str, nearest: Callable[[str], str | None]) -> str | None:
-    """Return what works in place of an option, by its name, else by one of its words, as kappa of --cohens-kappa."""
+    """Return what to do in place of an option, by its name, else by one of its words, as kappa of --cohens-kappa."""
     ways, name = OPTIONS.get(command, {}), unknown.lstrip("-").replace("_", "-")
     words = [word for word in name.split("-") if len(word) > 3] if "-" in name else []
     by_word = (ways.get(word) or nearest(f"--{word}") for word in words)
-    return ways.get(name) or nearest(unknown) or next(filter(None, by_word), None)
+    way = ways.get(name) or nearest(unknown) or next(filter(None, by_word), None)
+    return way if way is None or way.startswith("leave it out") else f"write {way}"
