@@ -18,7 +18,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -276,15 +276,13 @@ def _in_turn(function: Callable[..., Any], shared: tuple[Any, ...], position: _P
 
 
 def _in_threads(call: _Call, shared: tuple[Any, ...], count: int) -> Compute:
-    """Compute in threads."""
+    """Compute in threads, which an interrupt or an error does not wait for."""
 
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
-        pool = ThreadPoolExecutor(count)
-        try:
-            for done in as_completed([pool.submit(call, None, *item, *shared) for item in items]):
-                yield _relayed(done.result())
-        finally:
-            pool.shutdown(cancel_futures=True)
+        from multiprocessing.pool import ThreadPool
+
+        with ThreadPool(count) as pool:
+            yield from map(_relayed, pool.imap_unordered(lambda item: call(None, *item, *shared), items))
 
     return compute
 

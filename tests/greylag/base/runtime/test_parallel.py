@@ -17,6 +17,7 @@ import joblib
 import numpy as np
 import pytest
 from joblib._parallel_backends import LokyBackend
+from tests.processes import python
 from tests.refusals import refuses
 
 from greylag.base import DependencyError, ParameterError, Ranking
@@ -230,6 +231,16 @@ def test_messages_of_other_processes_are_relayed(caplog):
         list(parallel_map(tells, range(3), what="run a"))
     assert sorted(caplog.messages)[:3] == ["item 0", "item 1", "item 2"]
     assert caplog.messages[3].startswith("run a: 3 of 6 documents of 3 queries are unknown")
+
+
+def test_an_interrupt_does_not_wait_for_threads():
+    code = (
+        "import os, signal, threading, time; from greylag.base import parallel_map;"
+        "threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start();"
+        "list(parallel_map(time.sleep, [900] * 4, what='sleeping', n_jobs=2))"
+    )
+    ended = python("-c", code, timeout=60, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    assert "KeyboardInterrupt" in ended.stderr
 
 
 def test_what_cannot_be_done_is_refused():
