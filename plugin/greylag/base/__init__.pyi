@@ -24,7 +24,9 @@ from .ranking import Query as Query
 from .ranking import Ranking as Ranking
 from .ranking import Run as Run
 from .ranking import unit_range as unit_range
+from .runtime.archives import map_arrays as map_arrays
 from .runtime.archives import read_arrays as read_arrays
+from .runtime.archives import write_mappable as write_mappable
 from .runtime.compilation import compiled as compiled
 from .runtime.files import read_json_lines as read_json_lines
 from .runtime.parallel import parallel_map as parallel_map

@@ -35,6 +35,8 @@ from .lucene.prebuilt import fetched as fetched
 from .lucene.prebuilt import may_be_name as may_be_name
 from .lucene.prebuilt import pyserini_module as pyserini_module
 from .multilingual import analysis_of as analysis_of
+from .packed import opened_index as opened_index
+from .packed import packed_index as packed_index
 from .positional import Numbered as Numbered
 from .positional import check_index as check_index
 from .row_caches import Entries as Entries

@@ -231,8 +231,13 @@ class PositionalIndex(Tables):
         """Numbers of recently looked-up documents: stages and features look up the same ones."""
         return {}
 
-    def cache(self, make: Callable[[PositionalIndex], _Made]) -> _Made:
-        """Return what a function makes of this index, once for all features that ask for it; it goes with the index."""
+    def cache(self, make: Callable[[PositionalIndex], _Made], made: _Made | None = None) -> _Made:
+        """Return what a function makes of this index, once for all features that ask for it; it goes with the index.
+
+        If it was `made` before, such as in a file, that is kept.
+        """
+        if made is not None:
+            self._caches[make] = made
         # Two threads may both make one; the last stays, and either is right.
         if make not in self._caches:
             self._caches[make] = make(self)

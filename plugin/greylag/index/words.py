@@ -62,7 +62,10 @@ class Words:
         """Return the words of texts, in memory."""
         parts: defaultdict[str, list[Any]] = defaultdict(list)
         write_words(texts, lambda name, array: parts[name].append(array), lambda name: np.concatenate(parts[name]))
-        return cls(**{name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()})
+        arrays = {name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()}
+        for array in arrays.values():
+            array.flags.writeable = False  # as those of a file, for which loops are compiled
+        return cls(**arrays)
 
     def units(self, words: Sequence[str], unit: Unit) -> tuple[IntArray, IntArray]:
         """Return the numbers (-1 for a unit that the shard lacks) and df of words, or of their different n-grams."""

@@ -38,17 +38,18 @@ from greylag.base import (
     group_name,
     guided,
     is_missing,
+    map_arrays,
     naming,
     open_atomically,
     parallel_map,
     parse_json,
-    read_arrays,
     refuse_attribute,
     shown,
     unique_ids,
+    write_mappable,
 )
 from greylag.diversity import MMR, GroupLimit, NearDuplicates
-from greylag.index import ArrayVectors, Dense, PositionalIndex, unit_rows
+from greylag.index import ArrayVectors, Dense, PositionalIndex, opened_index, packed_index, unit_rows
 from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
 from greylag.recipes import Among, HybridScores, HybridSearch, general_model_for
@@ -56,7 +57,7 @@ from greylag.recipes import Among, HybridScores, HybridSearch, general_model_for
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _PLAIN = {str, int, float, bool, type(None)}  # what nobody can change
-_VERSION = b"2"  # of the file
+_VERSION = b"3"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
@@ -142,28 +143,43 @@ class HybridRetriever:
         weight: float = 1.0,
     ) -> None:
         check_counts(depth=depth)
-        self._passages = _passages(passages)
-        if not self._passages:
+        given = _passages(passages)
+        if not given:
             raise ParameterError("there are no passages: give one at least")
-        self._encode, self._encode_query = encode, encode_query or encode
-        self._depth, self._language = int(depth), language
-        every = [fields for _, fields in self._passages.values()]
-        self._fields = [*{"id", "text"}.union(*every)]
-        # Those that a function could change; the others need no copy for each.
-        nested = (name for fields in every for name, value in fields.items() if type(value) not in _PLAIN)
-        self._nested = [*{*nested}]
-        docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
+        docids, texts = tuple(given), [text for text, _ in given.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
             # First, middle and last: vectors in another order, or of another encoder, differ in one of them.
             some = sorted({0, len(texts) // 2, len(texts) - 1})
             _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
-        self._vectors = ArrayVectors(docids, rows, self._query_vector)
-        self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
-        self._hybrid = HybridSearch(self._index, self._vectors, k=depth, weight=weight)
+        index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
+        self._hold(given, encode, encode_query, rows, index, language, depth, weight)
+        self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
+
+    def _hold(
+        self,
+        passages: dict[str, tuple[str, dict[str, Any]]],
+        encode: Encoder | Any,
+        encode_query: Encoder | Any,
+        rows: Dense,
+        index: PositionalIndex,
+        language: str,
+        depth: int,
+        weight: float,
+    ) -> None:
+        """Hold passages with their vectors and the index of their texts."""
+        self._passages, self._index = passages, index
+        self._encode, self._encode_query = encode, encode_query or encode
+        self._depth, self._language = int(depth), language
+        every = [fields for _, fields in passages.values()]
+        self._fields = [*{"id", "text"}.union(*every)]
+        # Those that a function could change; the others need no copy for each.
+        nested = (name for fields in every for name, value in fields.items() if type(value) not in _PLAIN)
+        self._nested = [*{*nested}]
+        self._vectors = ArrayVectors(tuple(passages), rows, self._query_vector)
+        self._hybrid = HybridSearch(index, self._vectors, k=depth, weight=weight)
         self._encoded: dict[str, Dense] = {}  # queries of the batches under way
         self._fields_read: dict[str, Any] = {}  # that were filtered by
-        self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
 
     def __len__(self) -> int:
         return len(self._passages)
@@ -400,7 +416,7 @@ class HybridRetriever:
 
     @guided
     def save(self, path: str | Path) -> None:
-        """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
+        """Write passages, whose fields have to be what JSON has, with vectors and index to one file, as a whole."""
         _check_path(path)
         passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
         for passage in passages:
@@ -415,19 +431,21 @@ class HybridRetriever:
                     "names are strings, and values what JSON has"
                 )
         content = {"language": self._language, "depth": self._depth, "weight": self.weight, "passages": passages}
-        text = np.frombuffer(json.dumps(content).encode(), np.uint8)
-        arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
+        arrays = {
+            "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
+            "vectors": self._vectors.array,
+            "query": _encoded(self._encode_query, [_PROBE]),
+            **packed_index(self._index),
+        }
         with open_atomically(path, binary=True) as file:
-            np.savez(file, digest=_digest(arrays), **arrays)
+            write_mappable(file, {"digest": _digest(arrays), **arrays})
 
     @classmethod
     def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
-        """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
+        """Open what `save` wrote, mapped; `FormatError` if it has changed, or is of other encoders."""
         _check_path(path)
-        kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
-        digest, *values = read_arrays(path, digest=("u", 1), **kinds)
-        arrays = dict(zip(kinds, values, strict=True))
-        if not np.array_equal(digest, _digest(arrays)):
+        arrays = map_arrays(path, "content", "vectors", "query")
+        if not np.array_equal(arrays.pop("digest", []), _digest(arrays)):
             raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
         with naming(Path(path)):
             try:
@@ -436,11 +454,19 @@ class HybridRetriever:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
             if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
                 raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
-            listed = content["passages"] if isinstance(content["passages"], list) else [None]
-            if not all(isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed):
+            listed = content.pop("passages")
+            if not isinstance(listed, list) or not all(
+                isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed
+            ):
                 raise ParameterError("is no retriever that was saved: a passage has no id or no text")
+            passages, rows = _passages(listed), arrays["vectors"]
+            some = next(iter(passages))
+            _compare(encode, {f"passage {some!r}": passages[some][0]}, rows[:1])
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
-            return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
+            index = opened_index(arrays, content["language"])
+            retriever = cls.__new__(cls)
+            retriever._hold(passages, encode, encode_query, rows, index, **content)
+        return retriever
 
     @property
     def weight(self) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from tests.refusals import refuses
 
-from greylag.base import FormatError, ParameterError, Query, Ranking
+from greylag.base import FormatError, ParameterError, Query, Ranking, write_mappable
 from greylag.diversity import MMR, GroupLimit, NearDuplicates
 from greylag.index import ArrayVectors, PositionalIndex
 from greylag.passages import HybridRetriever
@@ -397,6 +397,7 @@ def test_saved_and_loaded_whole(tmp_path):
     retriever.save(path)
     content = path.read_bytes()
     again = HybridRetriever.load(path, encode, encode_query=lambda texts: encode(texts)[:, ::-1])
+    assert not again._vectors.array.flags.owndata  # mapped, as the index is
     assert [again.search(query) for query in QUERIES] == [retriever.search(query) for query in QUERIES]
     again.save(path)
     assert path.read_bytes() == content
@@ -406,10 +407,11 @@ def test_saved_and_loaded_whole(tmp_path):
         ((lambda texts: encode(texts)[:, :5],), "5 dimensions|8"),
     ):
         refuses(lambda loaded=loaded: HybridRetriever.load(path, *loaded), FormatError, f"chunks|{parts}", "|")
-    with np.load(path) as opened, (tmp_path / "stale").open("wb") as file:
+    with np.load(path) as opened:
         arrays = dict(opened)
-        other = arrays["vectors"] + np.eye(61, 8, -7, dtype=np.float32)  # of one passage
-        np.savez(file, **{**arrays, "vectors": other})
+    other = arrays["vectors"] + np.eye(61, 8, -7, dtype=np.float32)  # of one passage
+    with (tmp_path / "stale").open("wb") as file:
+        write_mappable(file, {**arrays, "vectors": other})
     refuses(lambda: HybridRetriever.load(tmp_path / "stale", encode), FormatError, "has changed", "|")
     for place in np.random.default_rng(2).integers(0, len(content), 60).tolist():
         path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
@@ -418,10 +420,18 @@ def test_saved_and_loaded_whole(tmp_path):
         except FormatError:
             continue
         assert found.search("cat") == retriever.search("cat")  # of a byte that is not read
-    lacking = {**arrays, "content": np.frombuffer(arrays["content"].tobytes().replace(b'"id"', b'"ip"'), np.uint8)}
-    arrays_of = {name: lacking[name] for name in ("content", "vectors", "query")}
-    np.savez(tmp_path / "lacking.npz", digest=_digest(arrays_of), **arrays_of)
-    refuses(lambda: HybridRetriever.load(tmp_path / "lacking.npz", encode), FormatError, "no id", "|")
+    del arrays["digest"]
+    lacking = np.frombuffer(arrays["content"].tobytes().replace(b'"id"', b'"ip"'), np.uint8)
+    wider = arrays["index.docid_order"].astype(np.int64)
+    for changed, part in (({"content": lacking}, "no id"), ({"index.docid_order": wider}, "no index")):
+        with (tmp_path / "lacking").open("wb") as file:
+            write_mappable(file, {"digest": _digest(arrays | changed), **arrays, **changed})
+        refuses(
+            lambda: HybridRetriever.load(tmp_path / "lacking", encode, encode_query=mirrored["encode_query"]),
+            FormatError,
+            part,
+            "|",
+        )
     path.write_bytes(content[: len(content) // 2])
     refuses(lambda: HybridRetriever.load(path, encode), FormatError, "chunks")
     with pytest.raises(ParameterError, match="cannot be saved"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
+import struct
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
@@ -14,6 +18,8 @@ from greylag.base.errors import FormatError
 
 MAX_ARCHIVE_BYTES, MAX_EXPANSION = 1 << 30, 100
 """Above this size in bytes, an archive may unpack to this multiple of it; vectors do not shrink as much."""
+_ENTRY_BYTES, _ALIGNED = 30, 64  # of a member's header in the file; what arrays begin at multiples of
+_PADDING = 0xD935  # the kind of an extra field, as Android's zipalign writes it
 # NumPy reads the header of an array by Python's parser. In Python 3.11 that may end in a SystemError about recursion if
 # several threads do so at once.
 _PARSING = Lock()
@@ -31,12 +37,22 @@ def read_arrays(path: str | Path, **kinds: tuple[str, int]) -> list[Any]:
         For the name of each array, the letters of the types that it may have (`numpy.dtype.kind`), and the number of
         its dimensions.
     """
+    with _errors_of(path, kinds), open(path, "rb") as file:
+        size, members = Path(path).stat().st_size, zipfile.ZipFile(file).infolist()
+        if (total := sum(member.file_size for member in members)) > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * size):
+            raise FormatError(path, None, f"unpacks to {total:,} bytes: save it without compression")
+        arrays = unpack(file, list(kinds))
+    for (name, (letters, dimensions)), array in zip(kinds.items(), arrays, strict=True):
+        if array.dtype.kind not in letters or array.ndim != dimensions:
+            raise FormatError(path, None, f"{name} has the shape {array.shape} and type {array.dtype}: save others")
+    return arrays
+
+
+@contextmanager
+def _errors_of(path: str | Path, names: Iterable[str]) -> Iterator[None]:
+    """Turn whatever reading an archive with these arrays raises into a `FormatError`."""
     try:
-        with open(path, "rb") as file:
-            size, members = Path(path).stat().st_size, zipfile.ZipFile(file).infolist()
-            if (total := sum(member.file_size for member in members)) > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * size):
-                raise FormatError(path, None, f"unpacks to {total:,} bytes: save it without compression")
-            arrays = unpack(file, list(kinds))
+        yield
     except FormatError:
         raise
     except MemoryError:
@@ -44,11 +60,41 @@ def read_arrays(path: str | Path, **kinds: tuple[str, int]) -> list[Any]:
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror or error}; check the path") from None
     except Exception as error:  # zipfile, zlib, lzma, struct and Python's parser have no exception in common
-        reason = f"no NumPy archive with {' and '.join(kinds)}, or damaged: write or download it again"
+        reason = f"no NumPy archive with {' and '.join(names)}, or damaged: write or download it again"
         raise FormatError(path, None, f"{reason} ({error or type(error).__name__})") from None
-    for (name, (letters, dimensions)), array in zip(kinds.items(), arrays, strict=True):
-        if array.dtype.kind not in letters or array.ndim != dimensions:
-            raise FormatError(path, None, f"{name} has the shape {array.shape} and type {array.dtype}: save others")
+
+
+def write_mappable(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
+    """Write a NumPy archive whose arrays `map_arrays` maps: each begins at a multiple of 64 bytes."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            member, header = zipfile.ZipInfo(f"{name}.npy"), BytesIO()
+            np.lib.format.write_array_header_2_0(header, np.lib.format.header_data_from_array_1_0(array))
+            # An entry that no reader knows, behind zipfile's own of 20 bytes, fills what is before the data.
+            before = file.tell() + _ENTRY_BYTES + len(member.filename) + 20 + 4 + len(header.getvalue())
+            padding = -before % _ALIGNED
+            member.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
+            with archive.open(member, "w", force_zip64=True) as content:
+                content.write(header.getvalue())
+                content.write(np.ascontiguousarray(array).data)
+
+
+def map_arrays(path: str | Path, *needed: str) -> dict[str, Any]:
+    """Map the arrays of an archive that `write_mappable` wrote by name, read-only; `FormatError` if it is none."""
+    with _errors_of(path, needed), open(path, "rb") as file:
+        mapped = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        arrays = {}
+        for member in zipfile.ZipFile(file).infolist():
+            file.seek(member.header_offset)
+            begin = member.header_offset + _ENTRY_BYTES + sum(struct.unpack("<26xHH", file.read(_ENTRY_BYTES)))
+            file.seek(begin)
+            with _PARSING:
+                np.lib.format.read_magic(file)
+                shape, _, kind = np.lib.format.read_array_header_2_0(file)
+            content = mapped[file.tell() : begin + member.file_size]
+            arrays[member.filename.removesuffix(".npy")] = content.view(kind).reshape(shape)
+        if lacking := [name for name in needed if name not in arrays]:
+            raise ValueError(f"no {lacking[0]}")
     return arrays
 
 

@@ -97,6 +97,11 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     return places, right
 
 
+def keep_decomposed(index: PositionalIndex, rows: IntArray, right: FloatArray) -> None:
+    """Give an index what `decomposed` returned, before it is asked for."""
+    index.cache(_decomposed, (rows, right))
+
+
 def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE} {_VERSION}".encode()
@@ -108,6 +113,7 @@ def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     terms, right = stored
     rows = np.full(index.n_terms, -1)
     rows[terms] = np.arange(len(terms))
+    rows.flags.writeable = right.flags.writeable = False  # as those of a file, for which loops are compiled
     return rows, right
 
 

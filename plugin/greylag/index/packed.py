@@ -1,0 +1,45 @@
+"""An index as arrays by name, with its words and its latent semantics, that a file can have beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from greylag.base import ParameterError
+from greylag.index.multilingual import analysis_of
+from greylag.index.positional import PositionalIndex
+from greylag.index.shards import Shard
+from greylag.index.tables import DTYPES
+from greylag.index.vectors.latent import decomposed, keep_decomposed
+from greylag.index.words import WORD_DTYPES, CollectionWords, Words
+
+
+def packed_index(index: PositionalIndex) -> dict[str, Any]:
+    """Return the arrays of an index of texts, those of its words, and its latent semantics."""
+    (part,), words = index.parts, index.words
+    assert words is not None
+    arrays = {f"index.{name}": np.asarray(getattr(part.shard, name), kind) for name, kind in DTYPES.items()}
+    arrays |= {f"words.{name}": getattr(words.parts[0], name) for name in WORD_DTYPES}
+    latent = zip(("latent.rows", "latent.right"), decomposed(index), strict=True)
+    return {**arrays, **dict(latent), "fingerprint": np.frombuffer(index.fingerprint.encode(), np.uint8)}
+
+
+def opened_index(arrays: Mapping[str, Any], language: str) -> PositionalIndex:
+    """Return the index of `packed_index`; `ParameterError` if an array is missing or of another type."""
+    try:
+        kinds = {f"index.{name}": kind for name, kind in DTYPES.items()}
+        kinds |= {f"words.{name}": kind for name, kind in WORD_DTYPES.items()}
+        kinds |= {"latent.rows": "int64", "latent.right": "float64", "fingerprint": "uint8"}
+        checked = {name: arrays[name] for name, kind in kinds.items() if arrays[name].dtype == kind}
+        fingerprint = checked["fingerprint"].tobytes().decode()
+        shard = Shard(**{name: checked[f"index.{name}"] for name in DTYPES}, fingerprint=fingerprint)
+        words = Words(**{name: checked[f"words.{name}"] for name in WORD_DTYPES})
+        latent = checked["latent.rows"], checked["latent.right"]
+    except (KeyError, ValueError) as error:
+        raise ParameterError(f"has no index: {error}") from None
+    index = PositionalIndex.of_shard(shard, analysis_of(language), partial(CollectionWords, (words,)))
+    keep_decomposed(index, *latent)
+    return index
