@@ -24,9 +24,7 @@ from .ranking import Query as Query
 from .ranking import Ranking as Ranking
 from .ranking import Run as Run
 from .ranking import unit_range as unit_range
-from .runtime.archives import map_arrays as map_arrays
 from .runtime.archives import read_arrays as read_arrays
-from .runtime.archives import write_mappable as write_mappable
 from .runtime.compilation import compiled as compiled
 from .runtime.files import read_json_lines as read_json_lines
 from .runtime.parallel import parallel_map as parallel_map
@@ -131,6 +129,8 @@ from .ranking import BoolArray as BoolArray
 from .ranking import is_scored as is_scored
 from .ranking import marked as marked
 from .ranking import near_one as near_one
+from .runtime.archives import map_arrays as map_arrays
+from .runtime.archives import write_mappable as write_mappable
 from .runtime.blas import one_blas_thread as one_blas_thread
 from .runtime.cache import Cache as Cache
 from .runtime.cache import beside as beside

@@ -35,8 +35,6 @@ from .lucene.prebuilt import fetched as fetched
 from .lucene.prebuilt import may_be_name as may_be_name
 from .lucene.prebuilt import pyserini_module as pyserini_module
 from .multilingual import analysis_of as analysis_of
-from .packed import opened_index as opened_index
-from .packed import packed_index as packed_index
 from .positional import Numbered as Numbered
 from .positional import check_index as check_index
 from .row_caches import Entries as Entries
@@ -55,6 +53,8 @@ from .tables import drop_empty_columns as drop_empty_columns
 from .tables import numbered as numbered
 from .tables import offsets as offsets
 from .vectors.dense import Dense as Dense
+from .vectors.packed import opened_index as opened_index
+from .vectors.packed import packed_index as packed_index
 from .vectors.protocol import Matrix as Matrix
 from .vectors.protocol import cosines as cosines
 from .vectors.protocol import unit_rows as unit_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 import zipfile
@@ -19,6 +20,7 @@ from greylag.base.errors import FormatError
 MAX_ARCHIVE_BYTES, MAX_EXPANSION = 1 << 30, 100
 """Above this size in bytes, an archive may unpack to this multiple of it; vectors do not shrink as much."""
 _ENTRY_BYTES, _ALIGNED = 30, 64  # of a member's header in the file; what arrays begin at multiples of
+_MAPPED_BYTES, _BLOCK_BYTES = 1 << 26, 1 << 20  # larger arrays are mapped; what is read at once to check them
 _PADDING = 0xD935  # the kind of an extra field, as Android's zipalign writes it
 # NumPy reads the header of an array by Python's parser. In Python 3.11 that may end in a SystemError about recursion if
 # several threads do so at once.
@@ -41,7 +43,7 @@ def read_arrays(path: str | Path, **kinds: tuple[str, int]) -> list[Any]:
         size, members = Path(path).stat().st_size, zipfile.ZipFile(file).infolist()
         if (total := sum(member.file_size for member in members)) > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * size):
             raise FormatError(path, None, f"unpacks to {total:,} bytes: save it without compression")
-        arrays = unpack(file, list(kinds))
+        arrays = unpack(file, list(kinds), mapped=True)
     for (name, (letters, dimensions)), array in zip(kinds.items(), arrays, strict=True):
         if array.dtype.kind not in letters or array.ndim != dimensions:
             raise FormatError(path, None, f"{name} has the shape {array.shape} and type {array.dtype}: save others")
@@ -81,30 +83,45 @@ def write_mappable(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
 
 def map_arrays(path: str | Path, *needed: str) -> dict[str, Any]:
     """Map the arrays of an archive that `write_mappable` wrote by name, read-only; `FormatError` if it is none."""
-    with _errors_of(path, needed), open(path, "rb") as file:
-        mapped = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-        arrays = {}
-        for member in zipfile.ZipFile(file).infolist():
-            file.seek(member.header_offset)
-            begin = member.header_offset + _ENTRY_BYTES + sum(struct.unpack("<26xHH", file.read(_ENTRY_BYTES)))
-            file.seek(begin)
-            with _PARSING:
-                np.lib.format.read_magic(file)
-                shape, _, kind = np.lib.format.read_array_header_2_0(file)
-            content = mapped[file.tell() : begin + member.file_size]
-            arrays[member.filename.removesuffix(".npy")] = content.view(kind).reshape(shape)
+    with _errors_of(path, needed), _PARSING, open(path, "rb") as file:
+        content, members = _mapped(file), zipfile.ZipFile(file).infolist()
+        arrays = {member.filename.removesuffix(".npy"): _array_in(content, file, member) for member in members}
         if lacking := [name for name in needed if name not in arrays]:
             raise ValueError(f"no {lacking[0]}")
     return arrays
 
 
-def unpack(file: IO[bytes], names: Sequence[str] = ()) -> list[Any]:
+def _mapped(file: IO[bytes]) -> mmap.mmap:
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _array_in(content: mmap.mmap, file: IO[bytes], member: zipfile.ZipInfo) -> Any:
+    """Return an array of a mapped archive that is not compressed there."""
+    file.seek(member.header_offset)
+    begin = member.header_offset + _ENTRY_BYTES + sum(struct.unpack("<26xHH", file.read(_ENTRY_BYTES)))
+    file.seek(begin)
+    reads = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, by_columns, kind = reads[np.lib.format.read_magic(file)](file)
+    size = begin + member.file_size - file.tell()
+    if kind.hasobject or size != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"{member.filename} has {size} bytes for {shape} of {kind}")
+    array = np.frombuffer(content, kind, math.prod(shape), file.tell())
+    return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def unpack(file: IO[bytes], names: Sequence[str] = (), *, mapped: bool = False) -> list[Any]:
     """Read the arrays with some names, or all in their order, of an archive; any exception may say that it is none."""
     arrays = []
     with _PARSING, zipfile.ZipFile(file) as archive:
         for member in [f"{name}.npy" for name in names] or archive.namelist():
             with archive.open(member) as content:
-                arrays.append(np.lib.format.read_array(content, allow_pickle=False))
+                info = archive.getinfo(member)
+                if mapped and info.compress_type == zipfile.ZIP_STORED and info.file_size > _MAPPED_BYTES:
+                    arrays.append(_array_in(_mapped(file), file, info))
+                    while content.read(_BLOCK_BYTES):
+                        pass
+                else:
+                    arrays.append(np.lib.format.read_array(content, allow_pickle=False))
                 # The end is read, too, as zipfile compares the checksum there; after a damaged header, it is too soon.
                 if content.read(1):
                     raise ValueError(f"{member} has bytes after its array")

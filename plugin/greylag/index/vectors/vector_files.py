@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from greylag.base import FormatError, is_name, read_arrays, read_json_lines
-from greylag.index.vectors.dense import ArrayVectors, Dense
+from greylag.index.vectors.dense import BLOCK_ROWS, ArrayVectors, Dense
+
+_KEPT = tuple(map(np.dtype, ("int8", "uint8", "float16", "float32", "float64")))
 
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
@@ -22,7 +24,9 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     Returns
     -------
     ids : tuple of str, length n
-    vectors : float32 or float64 array, shape (n, m)
+    vectors : array, shape (n, m)
+        Of the file's type, if it is float or has 8 bits; else float64. In a large archive that is not compressed, as
+        `numpy.savez` writes it, they are mapped.
     """
     if str(path).endswith(".npz"):
         names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
@@ -34,13 +38,14 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     for identifier in ids:
         if not is_name(identifier):
             raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
-    if vectors.dtype not in (np.float32, np.float64):
+    if vectors.dtype not in _KEPT:
         with np.errstate(over="ignore"):  # of longer floats, to infinity
             vectors = vectors.astype(np.float64)
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        example = ids[int(np.argmin(finite))]
-        raise FormatError(path, None, f"the vector of {example!r} has a coordinate that is not finite")
+    for first in range(0, len(vectors), BLOCK_ROWS):  # as a mapped file may be larger than memory
+        finite = np.isfinite(vectors[first : first + BLOCK_ROWS]).all(axis=1)
+        if not finite.all():
+            example = ids[first + int(np.argmin(finite))]
+            raise FormatError(path, None, f"the vector of {example!r} has a coordinate that is not finite")
     if len(set(ids)) < len(ids):
         raise FormatError(path, None, f"{Counter(ids).most_common(1)[0][0]!r} has two vectors; keep one")
     return ids, vectors

@@ -19,6 +19,11 @@ ARRAYS = {"ids": IDS, "qids": IDS, "docids": IDS, "vectors": VECTORS}
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
+@pytest.fixture(autouse=True, params=[archives._MAPPED_BYTES, -1], ids=["read", "mapped"])
+def limit(request, monkeypatch):
+    monkeypatch.setattr(archives, "_MAPPED_BYTES", request.param)
+
+
 def npy(array):
     file = io.BytesIO()
     np.save(file, array)

@@ -95,3 +95,6 @@ def test_both_forms_hold_the_same(tmp_path):
         assert (ids, vectors.tolist(), vectors.dtype) == (("d1", "d2"), rows, kind)
     np.savez(tmp_path / "whole.npz", ids=np.array([7, 8]), vectors=np.array([[1], [2]]))
     assert read_vectors(tmp_path / "whole.npz")[0] == ("7", "8")
+    for kind, kept in (("f2", "f2"), ("i1", "i1"), ("i4", "f8")):
+        np.savez(tmp_path / "short.npz", ids=np.array(["d1", "d2"]), vectors=np.array([[5, 1], [2, 3]], kind))
+        assert read_vectors(tmp_path / "short.npz")[1].dtype == kept
