@@ -232,8 +232,15 @@ class Parameter:
 
 def parameters(kind: type, *without: str) -> dict[str, Parameter]:
     """Return the options of a dataclass by name: values and, of stages, files (`Stage.readers`), except those named."""
+    return {name: parameter for name, parameter in _options(kind).items() if name not in without}
+
+
+@cache  # reranking a few passages would take longer
+def _options(kind: type) -> dict[str, Parameter]:
+    # Modules import the class of an index for type checkers alone, as it loads Numba.
+    hints = get_type_hints(kind, localns={"PositionalIndex": object})
     # A stage names the functions that open its files, such as `RankingModel.load` for ``model``.
-    hints, files = _hints(kind), getattr(kind, "readers", {})
+    files = getattr(kind, "readers", {})
     return {
         field.name: Parameter(
             field.name,
@@ -243,14 +250,8 @@ def parameters(kind: type, *without: str) -> dict[str, Parameter]:
             files.get(field.name),
         )
         for field in fields(kind)
-        if field.init and field.name not in without and (field.name in files or domain(hints[field.name]))
+        if field.init and (field.name in files or domain(hints[field.name]))
     }
-
-
-@cache  # reranking a few passages would take longer
-def _hints(kind: type) -> dict[str, Any]:
-    # Modules import the class of an index for type checkers alone, as it loads Numba.
-    return get_type_hints(kind, localns={"PositionalIndex": object})
 
 
 def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Parameter]) -> dict[str, Any]:
