@@ -105,7 +105,8 @@ class _Command(_Converting, TyperCommand):
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except _UsageError as error:
-            if unknown := getattr(error, "option_name", ""):
+            unknown, known = getattr(error, "option_name", ""), {name for option in self.params for name in option.opts}
+            if unknown and unknown not in known:
                 from greylag.cli.guesses import find_way
                 from greylag.cli.options import nearest_spelling
 

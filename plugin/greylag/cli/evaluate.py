@@ -177,7 +177,7 @@ def evaluate(
             metavar="lower|worse|MARGIN|missing",
             help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
             "most MARGIN lower, such as 0.01. On all topics and on each of --categories. missing, also beside one of "
-            "these: if a run has no ranking for a topic.",
+            "these: if a run has no ranking for a judged topic.",
         ),
     ] = None,
     floors: Annotated[
@@ -232,11 +232,11 @@ def evaluate(
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     if not runs:
+        _prepare(form, files, gated=False)
         _write(_agreement(context, shared, qrels, other_qrels, topics), form, files)
         return
     rules, least = parse_rules(fail_if), _floors(floors)
-    if "junit" in (form, *files.values()) and not (rules or least):
-        raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
+    _prepare(form, files, gated=bool(rules or least))
     if least and (measures or not baseline):
         measures = [*(measures or ()), *map(str, least.least)]
     named, baselines = name_with_baselines(runs, baseline or (), names, next(iter(collections or ()), ""))
@@ -308,11 +308,23 @@ def _forms(formats: Sequence[str]) -> tuple[str, dict[Path, str]]:
     return (printed or ["text"])[0], files
 
 
+def _prepare(form: str, files: Mapping[Path, str], *, gated: bool) -> None:
+    """Refuse a form that needs a gate where there is none; remove files that may say that an earlier gate passed."""
+    if "junit" in (form, *files.values()) and not gated:
+        raise ParameterError("--format junit needs --fail-if or --floor: it is of their checks")
+    for path in files:
+        if not path.parent.is_dir():
+            raise ParameterError(f"{path} cannot be written, as {path.parent} is no folder: make it, or name another")
+        if gated and path.is_file():
+            path.unlink()
+
+
 def _write(value: Formatted, form: str, files: Mapping[Path, str], *, per_query: bool = False) -> None:
     """Write forms of an evaluation to files, and print one."""
-    for path, other in files.items():
-        write_text(path, visible(value.format(other, per_query=per_query)))
-    write_line(value.format(form, per_query=per_query))
+    printed, *others = (value.format(each, per_query=per_query) for each in (form, *files.values()))
+    for path, text in zip(files, others, strict=True):
+        write_text(path, visible(text))
+    write_line(printed)
 
 
 def _write_sheets(evaluation: Evaluation, folder: Path) -> None:

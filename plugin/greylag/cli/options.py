@@ -86,7 +86,8 @@ class Shared:
         if is_file(path):
             lines = [*map(bytes.split, read_text(path, Faults(path, lenient=None)).splitlines())]
             words = [row for row in lines if row]
-            if words and not words[0][0].startswith((b"<", b"{", b"[")) and max(map(len, words)) == 1:
+            # The first of a line of CSV, XML or JSON may have no white space, either.
+            if words and max(map(len, words)) == 1 and not any(set(word) & set(b"<{[,;") for (word,) in words):
                 return {qid.decode(): "" for (qid,) in words}
         return self.topics(path)
 

@@ -86,7 +86,8 @@ def input_files(command: Callable[..., None], values: Mapping[str, Any], shared:
     hints = get_type_hints(command, include_extras=True)
     read = {name: value for name, value in values.items() if name not in OUTPUTS}
     named = [*record_files(shared), *(file for name, value in read.items() for file in named_files(hints[name], value))]
-    return list(followed(map(Path, filter(None, named))))
+    places = values.get("collections") or ["{}"]  # names, each of which stands for {} in its files
+    return list(followed(Path(str(file).replace("{}", name)) for name in places for file in named if file))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ def topics_of(lines):
 
 
 @ON_BOTH_INDEXES
-def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, collection, tmp_path):
+def test_a_run_that_follows_the_rules_and_one_that_does_not(command, refused, made, collection, tmp_path):
     """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
     code, shown, _ = command("check", *collection, made / "bm25.run")
     assert (code, shown.count("\n"), shown.count("ok ")) == (0, 11, 10)
@@ -43,6 +43,8 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, colle
     code, shown, _ = command("check", *collection[2:], "--docids", tmp_path / "docids", wrong, made / "bm25.run")
     assert (code, shown.splitlines()) == (2, by_index)
     (tmp_path / "qids").write_text("".join(f"{qid}\n" for qid in topics_of(lines)))
+    (tmp_path / "topics.csv").write_text("1,hello\n")
+    assert "topics.csv:1: " in refused("check", "--topics", tmp_path / "topics.csv", made / "bm25.run")
     code, shown, _ = command("check", "--topics", tmp_path / "qids", made / "bm25.run")
     assert (code, shown.count("ok ")) == (0, 9)
     code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")

@@ -226,6 +226,9 @@ def test_collections_and_baselines_are_those_of_python(command, refused, made, r
     assert "no place for a collection's name" in refused(*words, "--baseline", made / "bm25.run")
     assert "--baseline bm is neither a file nor a run's name" in refused(*words, "--baseline", "bm")
     assert "third" in refused(*words, "--collection", "third")
+    for name in ("ql.run", "qrels.txt"):
+        assert "is the input" in refused(*words, "--format", f"json={tmp_path / 'first' / name}")
+    assert "is no folder" in refused(*words, "--format", f"json={tmp_path / 'third' / 'x'}")
     assert "--predicted" in refused(*words, "--predicted", made / "qrels.txt")
 
 

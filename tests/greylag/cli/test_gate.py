@@ -190,12 +190,19 @@ def test_a_gate_on_topics_without_a_ranking(folder, command, refused, tmp_path):
     for more, number in (([], 1), ([*beside, *forms], 2)):
         code, out, err = command(*words, f"mine={tmp_path / 'mine.run'}", *more)
         assert (code, err) == (3, "")
-        assert out.startswith(f"gate failed: 1 of {number} checks fail; a check fails if a mean is ")
-        assert "over topics without a ranking" in out
+        means = "a mean is not shown to be at most 0.1 worse .*, or " * (number > 1)
+        assert re.match(f"gate failed: 1 of {number} checks fail; a check fails if {means}a topic has no ranking;", out)
         assert re.search(r"mine +all topics +topics ranked +0\.8500 +-0\.1500 .*no ranking for q0, q1, q2$", out, re.M)
     for form, path in files.items():
         assert path.read_text() == command(*words, f"mine={tmp_path / 'mine.run'}", *beside, "--format", form)[1]
+    assert command(*words, folder / "none.run", *forms)[0] == 2
+    assert not any(path.exists() for path in files.values())  # of the call before
     found = compare({"mine": lacking, "then": RUNS["then"]}, QRELS, ["nDCG@5"], baseline="then")
+    refuses(lambda: found.gated("lower").best_of({}), Exception, "call best_of before gated")
+    nothing = compare(
+        {"mine": lacking, "then": {qid: {"no": 1.0} for qid in QRELS}}, QRELS, ["nDCG@5"], baseline="then"
+    )
+    refuses(lambda: nothing.gated("lower"), Exception, "no run could fail, as then has the worst nDCG@5 that there is")
     assert [check.failed for check in found.gated([0.1, "missing"]).gate.checks] == [True, False]
     assert found.gated(0.1).gate.passed
     for rules in (["lower", 0.1], ["missing", "missing"], ["lower", "worse", "missing"]):

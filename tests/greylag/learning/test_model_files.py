@@ -52,6 +52,7 @@ def text_of(**change):
         (text_of(collection={"tokens": 10**400}), "collection.tokens 1000"),
         (text_of(features=[{"feature": "SD/what/LM", "weight": 1.0, "training_score": None}]), "cliques 'what'"),
         (text_of(features=[{"feature": "score", "weight": float("nan"), "training_score": None}]), "finite"),
+        (text_of(provenance={"queries": ["1"], "note": float("nan")}), "note"),
         (text_of(query_form={"first_sentence": 1}), "needs first_sentence stop_words"),
         (text_of(query_form=[]), "dictionary"),
         (text_of(parameters={"nu": 1.0}), "'nu' unknown"),

@@ -81,7 +81,7 @@ def refuse_attribute(value: Any, name: str) -> NoReturn:
 def refuse_name(module: str, name: str) -> NoReturn:
     """Raise the error of a name that a module lacks, for its ``__getattr__``, with where it is or what to write."""
     public = dict[str, str]()
-    for stub in sorted(Path(__file__).parents[2].glob("*/__init__.pyi")) if name[0] != "_" else ():
+    for stub in sorted(Path(__file__).parents[2].glob("*/__init__.pyi")) if name[:1] != "_" else ():
         lines = stub.read_text(encoding="utf-8").partition("# isort: split")[0].splitlines()
         public |= {line.rpartition(" ")[2]: f"greylag.{stub.parent.name}" for line in lines if " import " in line}
     near = [name] if name in public else close(name, public)
@@ -90,7 +90,7 @@ def refuse_name(module: str, name: str) -> NoReturn:
     ways = [NAMES[guess]] if guess else [f"from {public[ours]} import {ours}" for ours in near]
     way = f"; write {' or '.join(ways)}" if ways else ""
     # Python replaces the AttributeError of an import by an ImportError of its own words.
-    frame = sys._getframe(2)
-    if way and opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
+    frame = sys._getframe(1).f_back
+    if way and frame and opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
         raise ImportError(f"cannot import name {name!r} from {module!r}{way}", name=name)
     raise AttributeError(f"module {module!r} has no attribute {name!r}{way}", name=name, obj=sys.modules[module])

@@ -225,7 +225,7 @@ def core_count() -> int:
     counts = [os.cpu_count() or 1]
     with suppress(AttributeError):  # of Linux alone
         counts.append(len(os.sched_getaffinity(0)))
-    with suppress(KeyError):
+    with suppress(KeyError, ValueError):
         counts.append(int(os.environ["LOKY_MAX_CPU_COUNT"]))
     for files in QUOTAS:
         with suppress(OSError, ValueError):  # no such file, or "max"
@@ -281,8 +281,17 @@ def _in_threads(call: _Call, shared: tuple[Any, ...], count: int) -> Compute:
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         from multiprocessing.pool import ThreadPool
 
+        def attempt(item: Any) -> Relayed | BaseException:
+            try:
+                return call(None, *item, *shared)
+            except BaseException as error:  # which would end the thread, and be waited for in vain
+                return error
+
         with ThreadPool(count) as pool:
-            yield from map(_relayed, pool.imap_unordered(lambda item: call(None, *item, *shared), items))
+            for result in pool.imap_unordered(attempt, items):
+                if isinstance(result, BaseException):
+                    raise result
+                yield _relayed(result)
 
     return compute
 

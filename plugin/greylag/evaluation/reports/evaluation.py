@@ -236,6 +236,7 @@ class Evaluation(Formatted):
 
     def ordered(self, names: Iterable[str]) -> Evaluation:
         """Put the runs in the order of these names, such as that in which they were given; others are ignored."""
+        self._check_ungated("ordered")
         return self._with_runs(ordered_scores(self.scores, names))
 
     @guided
@@ -273,6 +274,7 @@ class Evaluation(Formatted):
         Tests, tau and views of judgements are of these runs alone.
         """
         self._exclude_corrections("best_of")
+        self._check_ungated("best_of")
         named = self.of_teams(teams)
         kept = best_runs(self.scores, named.teams or {}, self.significance.baselines if self.significance else ())
         shares = {name: share for name, share in (self.unjudged or {}).items() if name in kept}

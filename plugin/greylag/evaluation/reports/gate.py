@@ -68,9 +68,7 @@ class GateRule:
             check_margin("fail_if", self.margin, measures)
 
     def describe(self, test: str, correction: str) -> str:
-        """Write what a mean is if a check fails."""
-        if self.kind == "missing":
-            return "over topics without a ranking"
+        """Write what a mean is if a check fails, by any rule but missing."""
         if self.kind == "lower":
             return "lower"
         rule = "shown to be worse" if self.margin is None else f"not shown to be at most {self.margin:g} worse"
@@ -181,7 +179,7 @@ class _Held(NamedTuple):
 class Gate:
     """The checks of a gate, those that failed first; ``str`` has at most nine lines."""
 
-    rule: str  # what a mean is if a check fails
+    rule: str  # when a check fails
     checks: tuple[Check, ...]
     uncategorised: int = 0  # topics without a category, if others have one
     release: str = ""  # what was checked
@@ -202,10 +200,13 @@ class Gate:
         equal, failed = sum(c.note == IDENTICAL for c in self.checks), sum(c.failed for c in self.checks)
         same = f"; {equal} identical, by the baseline's score on every topic" if equal else ""
         same += f"; {self.uncategorised} topics have no category, and count in all alone" if self.uncategorised else ""
-        same += "".join(f"; {name} has no ranking for {number} topics" for name, number in [*self.unranked.items()][:3])
+        same += "".join(
+            f"; {name} has no ranking for {number} topic{'s' * (number > 1)}"
+            for name, number in [*self.unranked.items()][:3]
+        )
         same += f"; {len(self.unranked) - 3} more runs lack rankings" if len(self.unranked) > 3 else ""
         word = f"gate {'failed' if failed else 'passed'}{f' for {self.release}' if self.release else ''}"
-        return f"{word}: {failed} of {len(self.checks)} checks fail; a check fails if a mean is {self.rule}{same}"
+        return f"{word}: {failed} of {len(self.checks)} checks fail; a check fails if {self.rule}{same}"
 
     @property
     def table(self) -> Table:
@@ -265,20 +266,21 @@ def check_gate(
     compared = next((rule for rule in rules if rule.kind != "missing"), None)
     correction: Correction = "holm" if tests is None else tests.correction  # type: ignore[assignment]
     correction = "holm" if correction == "tukey" else correction  # which is of all pairs of runs, and not of floors
-    held, told = list[_Held](), list[str]()
+    held, means = list[_Held](), list[str]()
     if tests is not None and compared is not None:
         if isinstance(tests, Corrections):
             name, held = "t-test of corrected differences", _held_estimates(tests, compared)
         else:
             name, held = TEST_NAMES["t" if compared.margin else tests.test], _held(parts, tests, compared)
-        told.append(compared.describe(name, CORRECTION_NAMES[correction]))
+        means.append(compared.describe(name, CORRECTION_NAMES[correction]))
     if floors is not None:
         held += _floored(parts[ALL], tests, floors)
-        told.append(floors.describe(CORRECTION_NAMES[correction]))
-    for rule in (rule for rule in rules if rule is not compared):
+        means.append(floors.describe(CORRECTION_NAMES[correction]))
+    reasons = [f"a mean is {', or '.join(means)}"] if means else []
+    if len(rules) > (compared is not None):
         held += _ranked(parts[ALL], tests.baselines if tests is not None else ())
-        told.append(rule.describe("", ""))
-    return Gate(", or ".join(told), _decided(held, correction))
+        reasons.append("a topic has no ranking")
+    return Gate(", or ".join(reasons), _decided(held, correction))
 
 
 def _ranked(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[_Held]:
@@ -308,10 +310,10 @@ def _held(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, rule: 
             if not np.isfinite(gains).all():
                 reason = "a score is no number"
             same = not (reason or gains.any())
+            if topics == ALL and not (reason or (same and rule.margin)):
+                _check_room(c, float(baseline.means[column]), rule)
             if rule.kind != "lower" and not (reason or same):
                 _check_topics(topics, len(gains), rule)
-                if rule.margin is not None and topics == ALL:
-                    _check_room(c, float(baseline.means[column]), rule.margin)
                 p = rule.p(gains, tests.test)
             failed, mean = bool(reason) or not gain >= 0, float(run.values[:, column].mean())  # also if that is nan
             note = IDENTICAL if same else reason
@@ -330,8 +332,7 @@ def _held_estimates(corrections: Corrections, rule: GateRule) -> list[_Held]:
         difference, sign = row.estimate, -1 if row.measure.family.lower_is_better else 1
         gain = round(sign * difference.corrected, DIFFERENCE_DECIMALS)
         same = not (difference.error or gain or difference.predicted)
-        if rule.margin is not None:
-            _check_room(row, means[str(row.baseline), row.measure], rule.margin)
+        _check_room(row, means[str(row.baseline), row.measure], rule)
         p = None if same or rule.kind == "lower" else rule.p_of_estimate(difference, sign)
         mean, note = means[row.run, row.measure], IDENTICAL if same else ""
         check = Check(ALL, row.run, str(row.baseline), str(row.measure), mean, gain, p, not gain >= 0, note)
@@ -415,14 +416,16 @@ def _check_topics(topics: str, number: int, rule: GateRule) -> None:
         )
 
 
-def _check_room(c: Comparison | Corrected, baseline: float, margin: float) -> None:
-    """Raise `ParameterError` for a margin that no run can leave, as the baseline's mean is too near to the worst."""
+def _check_room(c: Comparison | Corrected, baseline: float, rule: GateRule) -> None:
+    """Raise `ParameterError` for a rule that no run can break, as the baseline's mean is too near to the worst."""
     low, high = c.measure.range
-    room = high - baseline if c.measure.family.lower_is_better else baseline - low
+    room, margin = high - baseline if c.measure.family.lower_is_better else baseline - low, rule.margin or 0.0
     if round(room, DIFFERENCE_DECIMALS) <= margin:
         raise ParameterError(
             f"fail_if of {margin:g} is not below {room:.4g}, by which a run's {c.measure} can be worse than that of "
             f"{c.baseline} at most, so that none could fail: give a smaller margin"
+            if rule.margin
+            else f"no run could fail, as {c.baseline} has the worst {c.measure} that there is: name another baseline"
         )
 
 

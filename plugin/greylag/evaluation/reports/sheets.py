@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -91,8 +90,9 @@ def make_sheets(
             own.append(participant_sheet(sheet, each, runs))
             parts: list[Part] = [standing(sheet, each, runs), _gaps_chart(own[-1], sheet, each, runs), own[-1]]
             sections.append(Section(f"{each[runs[0]].measures[0]} against the median", parts=parts))
-        # Letters of all scripts, so that teams can tell their files.
-        letters = re.sub(r"\W+", "-", unicodedata.normalize("NFC", team))[-40:].strip("-")
+        # Letters of all scripts with their marks, so that teams can tell their files.
+        kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in unicodedata.normalize("NFC", team))
+        letters = "-".join("".join(kept).split())[-40:].strip("-")
         stem = f"participant-{number}-{letters}".rstrip("-")
         files[f"{stem}.csv"] = as_tsv(_joined(own, relevant), "excel")
         files[f"{stem}.html"] = report_page(team, sections, versions)

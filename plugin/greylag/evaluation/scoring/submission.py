@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +56,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as a dictionary that JSON can represent."""
-        return asdict(self) | {"breaches": [breach._asdict() for breach in self.breaches]}
+        own = {"rule": self.rule, "broken": self.broken, "detail": self.detail, "checked": self.checked}
+        return {**own, "breaches": [breach._asdict() for breach in self.breaches]}
 
     def __str__(self) -> str:
         more = f" ({self.broken} in total; --format json has all)" if self.broken > 1 else ""

@@ -233,6 +233,15 @@ def test_messages_of_other_processes_are_relayed(caplog):
     assert caplog.messages[3].startswith("run a: 3 of 6 documents of 3 queries are unknown")
 
 
+@pytest.mark.parametrize(("raised", "told"), [(SystemExit, SystemExit), (StopIteration, RuntimeError)])
+def test_whatever_a_call_raises_ends_the_map(raised, told):
+    def fail(_):
+        raise raised
+
+    with pytest.raises(told):
+        list(parallel_map(fail, range(4), what="failing", n_jobs=2))
+
+
 def test_an_interrupt_does_not_wait_for_threads():
     code = (
         "import os, signal, threading, time; from greylag.base import parallel_map;"

@@ -79,11 +79,11 @@ def test_the_page_of_topics_links_those_of_teams_which_name_no_other(monkeypatch
         joined = next(other for other in rows if other["qid"] == row["qid"])
         assert all(joined[name] == value for name, value in row.items() if name != "relevant")
     assert len(found.sheets()) == 10
-    names = {"a": "東京", "b": "京都", "c": "e\u0301quipe", "d": "../\udcff"}
+    names = {"a": "東京", "b": "京都", "c": "e\u0301quipe हिन्दी", "d": "../\udcff"}
     assert {name for name in found.of_teams(names).sheets() if name.endswith(".csv")} == {
         *(
             "participant-1.csv",
-            "participant-2-équipe.csv",
+            "participant-2-équipe-हिन्दी.csv",
             "participant-3-京都.csv",
             "participant-4-東京.csv",
             "topics.csv",
