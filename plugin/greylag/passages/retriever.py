@@ -110,7 +110,7 @@ class HybridRetriever:
         a function that returns the answer of OpenAI's embeddings endpoint, whose items are put in the order of their
         ``index``. By default, `encode` encodes queries, too.
     vectors : array-like of float, shape (n, m), optional
-        The passages' vectors; only three are then computed, to compare.
+        The passages' vectors, copied unless they are read-only; only three are then computed, to compare.
     language : str, default "en"
         See `greylag.PositionalIndex.from_texts`.
     depth : int >= 1, default 100
@@ -152,6 +152,7 @@ class HybridRetriever:
             # First, middle and last: vectors in another order, or of another encoder, differ in one of them.
             some = sorted({0, len(texts) // 2, len(texts) - 1})
             _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
+            rows = rows.copy() if rows.flags.writeable else rows  # the caller may write to its own
         index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
         self._hold(given, encode, encode_query, rows, index, language, depth, weight)
         self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
@@ -232,7 +233,7 @@ class HybridRetriever:
         where : mapping or callable, optional
             Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
-            lists values: a passage has one of them, or a list with one. Numbers equal their text.
+            lists values: a passage has one of them, or a list with one. Numbers equal their text, by Python.
         max_per_group : int >= 1, optional
             See `greylag.diversity.GroupLimit`.
         group : str, default "group"
@@ -333,10 +334,10 @@ class HybridRetriever:
             return list(parallel_map(partial(self._search, options=options), texts, what="search", n_jobs=n_jobs))
 
     @guided
-    def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
+    def explain(self, query: str, doc_id: Any, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
         candidates = self._scores(query, self._among(where)).candidates
-        return explain(general_model_for(self._index), self._index, candidates, doc_id)
+        return explain(general_model_for(self._index), self._index, candidates, self._known(doc_id))
 
     @guided
     def learn_weight(self, questions: Mapping[str, Any]) -> HybridRetriever:
@@ -553,7 +554,7 @@ class HybridRetriever:
             entries, numbers, others = list[int](), list[int](), list[tuple[int, Any]]()
             for number, docid in enumerate(self._passages):
                 value = self._own(docid).get(field)
-                for member in (value,) if type(value) is str else map(_comparable, _members(value)):
+                for member in (value,) if type(value) is str else chain.from_iterable(map(_forms, _members(value))):
                     try:
                         entries.append(places.setdefault(member, len(places)))
                         numbers.append(number)
@@ -587,8 +588,15 @@ def _listed(where: Where) -> Where:
         return where
     if not isinstance(where, Mapping):
         raise ParameterError(f"where is {shown(where)}: give values by field, or a function of a passage's fields")
-    read = {"id": partial(as_identifier, what="where: an id")}
-    return {name: [*map(read.get(name, _comparable), _members(values))] for name, values in where.items()}
+    listed = dict[str, list[Any]]()
+    for name, values in where.items():
+        read = _as_id if name == "id" else _forms
+        listed[name] = [*chain.from_iterable(map(read, _members(values)))]
+    return listed
+
+
+def _as_id(value: Any) -> tuple[str]:
+    return (as_identifier(value, "where: an id"),)
 
 
 def _members(value: Any) -> Iterable[Any]:
@@ -602,17 +610,17 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _comparable(value: Any) -> Any:
-    """Return a number, but no truth value, as its text, as files and forms have it; None for what is missing."""
+def _forms(value: Any) -> tuple[Any, ...]:
+    """Return a number, but no truth value, as its texts, as files and forms have them; None for what is missing."""
     if type(value) is int:
-        return str(value)
+        return (str(value),)
     value = _plain(value)
     if is_missing(value):
-        return None
+        return (None,)
     if isinstance(value, bool) or not isinstance(value, Real):
-        return value
+        return (value,)
     number = int(value) if isinstance(value, Integral) else float(value)
-    return str(int(number)) if number == number // 1 else str(number)
+    return (str(int(number)), str(number)) if number == number // 1 else (str(number),)
 
 
 def _copied(value: Any) -> Any:

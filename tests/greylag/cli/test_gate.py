@@ -199,10 +199,9 @@ def test_a_gate_on_topics_without_a_ranking(folder, command, refused, tmp_path):
     assert not any(path.exists() for path in files.values())  # of the call before
     found = compare({"mine": lacking, "then": RUNS["then"]}, QRELS, ["nDCG@5"], baseline="then")
     refuses(lambda: found.gated("lower").best_of({}), Exception, "call best_of before gated")
-    nothing = compare(
-        {"mine": lacking, "then": {qid: {"no": 1.0} for qid in QRELS}}, QRELS, ["nDCG@5"], baseline="then"
-    )
-    refuses(lambda: nothing.gated("lower"), Exception, "no run could fail, as then has the worst nDCG@5 that there is")
+    others = {qid: {docid: 1.0 for docid, grade in grades.items() if grade < 1} for qid, grades in QRELS.items()}
+    nothing = compare({"mine": lacking, "then": others}, QRELS, ["AP"], baseline="then")
+    refuses(lambda: nothing.gated("lower"), Exception, "no run could fail, as then has the worst AP that there is")
     assert [check.failed for check in found.gated([0.1, "missing"]).gate.checks] == [True, False]
     assert found.gated(0.1).gate.passed
     for rules in (["lower", 0.1], ["missing", "missing"], ["lower", "worse", "missing"]):

@@ -194,7 +194,14 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
              enumerate(TEXTS.values())]  # fmt: skip
     typed[7]["tags"] = np.array(["odd", "x"])
     for n, passage in enumerate(typed):
-        passage |= {"long": 10**18 + n, "grid": np.full((2, 2), n), "zero": np.array(n), "set": {n}, "of": {"a": n}}
+        passage |= {
+            "half": n % 3 / 2,
+            "long": 10**18 + n,
+            "grid": np.full((2, 2), n),
+            "zero": np.array(n),
+            "set": {n},
+            "of": {"a": n},
+        }
         passage["gap"] = (n, None, float("nan"), pd.NA)[n % 4]
     retriever = HybridRetriever(typed, encode, depth=100)
     thirds, odd = range(0, 60, 3), range(1, 60, 2)
@@ -204,7 +211,8 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
         return fields["set"].pop() != 7 and fields["tags"][-1] == fields["tags"].pop()
 
     for where, wanted in (
-        ({"n": "0"}, thirds), ({"n": 0.0}, thirds), ({"n": np.int64(0)}, thirds), ({"n": False}, []),
+        ({"n": "0"}, thirds), ({"n": 0.0}, thirds), ({"half": "0.0"}, thirds),
+        ({"half": "0"}, thirds), ({"n": np.int64(0)}, thirds), ({"n": False}, []),
         ({"year": 2021}, odd), ({"tags": "odd"}, odd), ({"tags": ["x", 0]}, [*range(0, 60, 2), 7]),
         ({"long": str(10**18 + 5)}, [5]), ({"n": float("inf")}, []), (pops, {*range(60)} - {7}),
         ({"grid": [[7, 7]]}, [7]), ({"grid": 7}, []), ({"zero": 7}, [7]), ({"n": np.array(0)}, thirds),
@@ -213,6 +221,11 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
         for _ in range(2):  # a function changes nothing
             assert {*ids(retriever.search("cat", k=60, where=where))} == {*map(str, wanted)}
     assert ids(retriever.search("cat", where={"id": 7})) == ["7"]
+    assert retriever.explain("cat", 7).docid == "7"
+    vectors = encode([passage["text"] for passage in typed])
+    held, found = HybridRetriever(typed, encode, vectors=vectors, depth=100), retriever.search("cat")
+    vectors[:] = vectors[::-1].copy()  # the caller's own
+    assert [passage.score for passage in held.search("cat")] == [passage.score for passage in found]
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,15 @@ def cited(texts, **options):
 
 PYTHON = [
     ("top_n top_k n num_results num_hits hits limit", "k", lambda name: cited(TEXTS, **{name: 1})),
-    ("top_k limit n", "k", lambda name: RETRIEVER.search("cat", **{name: 1})),
+    ("top_k limit n n_results similarity_top_k", "k", lambda name: RETRIEVER.search("cat", **{name: 1})),
+    ("lambda_mult", "mmr", lambda name: RETRIEVER.search("cat", **{name: 1})),
+    ("group_by", "group", lambda name: RETRIEVER.search("cat", max_per_group=1, **{name: "text"})),
     ("filter filters", "where", lambda name: RETRIEVER.search("cat", **{name: {"id": "0"}})),
-    ("diversity", "mmr", lambda name: RETRIEVER.search("cat", **{name: 0.5})),
+    (
+        "score_threshold similarity_cutoff score_cutoff min_score",
+        "min_confidence",
+        lambda name: RETRIEVER.search("cat", **{name: 0.5}),
+    ),
     ("k rrf_k", "rank_constant", lambda name: parse_fusion("rrf", **{name: 1})),
     ("lambda lambda_ lambda_mult lambda_param theta", "relevance_weight", lambda name: ANY.MMR(INDEX, **{name: 1})),
     ("embedding embeddings", "vectors", lambda name: cited(TEXTS, **{name: ROWS})),
