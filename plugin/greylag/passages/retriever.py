@@ -274,7 +274,8 @@ class HybridRetriever:
         stages: list[Stage] = []
         if near_duplicates is not None:
             compared = _COMPARED * k
-            stages.append(NearDuplicates(self._index, threshold=near_duplicates, depth=compared, k=compared))
+            with naming("near_duplicates"):
+                stages.append(NearDuplicates(self._index, threshold=near_duplicates, depth=compared, k=compared))
         if mmr is not None:
             with naming("mmr"):
                 stages.append(MMR(vectors=self._vectors, relevance_weight=mmr, depth=_COMPARED * k, k=k))

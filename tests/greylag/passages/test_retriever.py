@@ -493,7 +493,7 @@ ROWS = encode([*TEXTS.values()])
         (lambda: make(vectors=np.where(np.arange(60)[:, None] == 9, np.nan, ROWS)), "nan"),
         (lambda: RETRIEVER.search("cat", 0), "k must be"),
         (lambda: RETRIEVER.search("cat", max_per_group=0), "max_per_group"),
-        (lambda: RETRIEVER.search("cat", near_duplicates=80), "threshold"),
+        (lambda: RETRIEVER.search("cat", near_duplicates=80), "near_duplicates|threshold"),
         (lambda: RETRIEVER.search("cat", where={"sauce": "s1"}), "'sauce'"),
         (lambda: RETRIEVER.search("cat", where=["source"]), "where|['source']"),
         (lambda: RETRIEVER.search("cat", where={"id": 1.5}), "where|float 1.5"),

@@ -28,6 +28,8 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
         Of the file's type, if it is float or has 8 bits; else float64. In a large archive that is not compressed, as
         `numpy.savez` writes it, they are mapped.
     """
+    if str(path).endswith(".npy"):
+        raise FormatError(path, None, "has no ids: save both, numpy.savez(FILE, ids=ids, vectors=vectors)")
     if str(path).endswith(".npz"):
         names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
         ids = tuple(map(str, names.tolist()))

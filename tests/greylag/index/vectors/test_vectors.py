@@ -8,9 +8,10 @@ import gzip
 import numpy as np
 import pytest
 
-from greylag.base import ParameterError
+from greylag.base import FormatError, ParameterError
 from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, Vectors, read_vectors
 from greylag.index.vectors.protocol import unit_rows, vectors_of
+from tests.refusals import refuses
 
 ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
 IDS = ["d0", "d1", "d2", "d3"]
@@ -98,3 +99,6 @@ def test_both_forms_hold_the_same(tmp_path):
     for kind, kept in (("f2", "f2"), ("i1", "i1"), ("i4", "f8")):
         np.savez(tmp_path / "short.npz", ids=np.array(["d1", "d2"]), vectors=np.array([[5, 1], [2, 3]], kind))
         assert read_vectors(tmp_path / "short.npz")[1].dtype == kept
+    np.savez(tmp_path / "objects.npz", ids=np.array(["d1", "d2"], object), vectors=np.eye(2))
+    refuses(lambda: read_vectors(tmp_path / "objects.npz"), FormatError, "objects.npz objects save ids as texts")
+    refuses(lambda: read_vectors(tmp_path / "v.npy"), FormatError, "v.npy no ids numpy.savez")
