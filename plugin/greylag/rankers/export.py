@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.base import FloatArray, ModelError, ParameterError, nearest
+from greylag.base import FloatArray, IntArray, ModelError, ParameterError, nearest
 from greylag.features import (
     LEAF,
     Feature,
@@ -322,13 +322,20 @@ def _solr_trees(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
 
 def _below_slack(limits: Any) -> Any:
     """Return the greatest float32 to which Solr can add its slack, in float32, and stay below each limit."""
-    slack = np.float32(1e-6)
-    found = limits - slack
-    while (high := found + slack >= limits).any():
-        found = np.where(high, np.nextafter(found, np.float32(-np.inf)), found)
-    while (low := np.nextafter(found, np.float32(np.inf)) + slack < limits).any():
-        found = np.where(low, np.nextafter(found, np.float32(np.inf)), found)
-    return found
+    # By halves of all numbers of float32 in their order, as those around 0 are billions.
+    slack, sign = np.float32(1e-6), np.int64(1) << 31
+    bits = np.stack([np.full_like(limits, -np.inf), limits]).view(np.uint32).astype(np.int64)
+    low, high = np.where(bits < sign, bits, sign - bits)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        below = _float32_at(middle) + slack < limits
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return _float32_at(low)
+
+
+def _float32_at(places: IntArray) -> Any:
+    """Return the numbers of float32 at these places in their order, in which 0 is 0."""
+    return np.where(places < 0, (1 << 31) - places, places).astype(np.uint32).view(np.float32)
 
 
 def _next_float32(thresholds: FloatArray) -> FloatArray:

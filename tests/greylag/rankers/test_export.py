@@ -362,7 +362,9 @@ def stump(spelling, threshold, weight=1.0, decision=2):
     return RankingModel((Trees(parse_features(spelling), FeatureParameters(), roots, *arrays),), (weight,))
 
 
-@pytest.mark.parametrize("threshold", [3.8, -0.3, -1.0, 1e-7, -1e-6, 0.0, 2.5e-9, 1e30, -7.25e-4, 123456.789])
+@pytest.mark.parametrize(
+    "threshold", [3.8, -0.3, -1.0, 1e-7, 9.99999997e-07, 1e-6, -1e-6, 0.0, 2.5e-9, 1e30, -7.25e-4, 123456.789]
+)
 def test_solrs_slack_is_taken_off_the_threshold(threshold):
     """No float32 above the threshold goes to the left, and of those up to it at most the last two to the right."""
     solr = SolrTrees(json.loads(engine_model(stump("column:a", threshold), "solr"))[STORED])

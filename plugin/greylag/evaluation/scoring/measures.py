@@ -602,9 +602,12 @@ def _explain_unknown(name: str, base: str) -> str:
         return f"measure {name!r} takes no cut-off; write {_FAMILIES_BY_NAME[base].name}" + (
             ", or RBP@10, or RBP(p=0.95)" if base == "rbp" else ""
         )
-    if base in INSTEAD:
-        cut = re.search(r"@[0-9]+$", name)
-        return f"measure {name!r} is unknown: write {INSTEAD[base].format(cut[0] if cut else '')}"
+    cut, glued = re.search(r"@[0-9]+$", name), re.fullmatch(r"([a-z]+)_?([0-9]+)", base)
+    ours = INSTEAD.get(base, "").format(cut[0] if cut else "")
+    if glued and glued[1] in _CUTOFF_FAMILIES_BY_NAME:
+        ours = ours or f"{_CUTOFF_FAMILIES_BY_NAME[glued[1]].name}@{glued[2]}"
+    if ours:
+        return f"measure {name!r} is unknown: write {ours}"
     if reason := next((reason for names, reason in NONE.items() if re.fullmatch(names, base)), None):
         return f"{name!r} {reason}: leave it out"
     spellings = {**_FAMILIES_BY_NAME, **_CUTOFF_FAMILIES_BY_NAME}

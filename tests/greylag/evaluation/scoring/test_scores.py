@@ -545,5 +545,11 @@ def test_a_measure_takes_the_parameters_that_it_states(family, name):
             parse_measure(text)
 
 
+def test_a_cut_off_that_lacks_its_sign_is_spelt():
+    for text, ours in (("ndcg10", "nDCG@10"), ("P5", "P@5"), ("map_10_", "did you mean"), ("recall100", "R@100")):
+        with pytest.raises(ParameterError, match=f"write {ours}$" if "@" in ours else ours):
+            parse_measure(text)
+
+
 def test_parameters_are_attributes_of_a_measure():
     assert set(SPELT_VALUES) == PARAMETERS.keys() < {field.name for field in fields(Measure)}
