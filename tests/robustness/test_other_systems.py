@@ -18,8 +18,11 @@ LINUX = {
     "socket": {"AF_NETLINK", "AF_PACKET", "AF_VSOCK"},
 }  # fmt: skip
 """Attributes of the standard library that Linux has and macOS has not, by module."""
-GUARDED = {("base/runtime/folders.py", "os.posix_fadvise"), ("base/runtime/folders.py", "os.POSIX_FADV_DONTNEED")}
-"""Uses that `hasattr` guards."""
+GUARDED = {
+    ("base/runtime/folders.py", "os.posix_fadvise"), ("base/runtime/folders.py", "os.POSIX_FADV_DONTNEED"),
+    ("base/runtime/parallel.py", "os.sched_getaffinity"),
+}  # fmt: skip
+"""Uses that `hasattr` or `suppress(AttributeError)` guards."""
 
 
 def test_calls_of_linux_have_another_way():

@@ -78,7 +78,7 @@ class _Converter:
             return word
         if kind is int and self._minimum is None and re.fullmatch("[0-9]{1,9}", str(word)):
             return int(word)
-        if kind is Path and (os.access(word, os.R_OK) or not os.path.exists(word)):
+        if kind is Path and "\0" not in str(word) and (os.access(word, os.R_OK) or not os.path.exists(word)):
             return Path(word)
         return word if isinstance(kind, type) and isinstance(word, kind) else None
 

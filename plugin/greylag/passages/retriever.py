@@ -457,10 +457,10 @@ class HybridRetriever:
             if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
                 raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
             listed = content.pop("passages")
-            if not isinstance(listed, list) or not all(
+            if not (listed and isinstance(listed, list)) or not all(
                 isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed
             ):
-                raise ParameterError("is no retriever that was saved: a passage has no id or no text")
+                raise ParameterError("is no retriever that was saved: it has no passages, or one without id or text")
             passages, rows = _passages(listed), arrays["vectors"]
             some = next(iter(passages))
             _compare(encode, {f"passage {some!r}": passages[some][0]}, rows[:1])
