@@ -460,7 +460,7 @@ class HybridRetriever:
             if not (listed and isinstance(listed, list)) or not all(
                 isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed
             ):
-                raise ParameterError("is no retriever that was saved: it has no passages, or one without id or text")
+                raise ParameterError("is no retriever that was saved: a passage has no id or no text, or there is none")
             passages, rows = _passages(listed), arrays["vectors"]
             some = next(iter(passages))
             _compare(encode, {f"passage {some!r}": passages[some][0]}, rows[:1])
