@@ -53,7 +53,7 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or its copy's
 
 
 class _Converter:
-    """Converts the words of an option as newer typer does, but plain ones without Pydantic, which is slow to import."""
+    """Converts an option's words as typer does, plain ones without Pydantic, which is slow to import."""
 
     def __init__(self, typers: Callable[[], Any], described: Any) -> None:
         self._typers = typers

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from greylag.base import FormatError, ParameterError, read_pairs, visible, write_text
+from greylag.base import FormatError, ParameterError, is_file, open_atomically, read_pairs, visible, write_text
 from greylag.cli.options import NAMED_FILES, Rule, Shared, Teams, TheNames, check_rules, given_options, parse_measures
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
@@ -155,8 +157,8 @@ def evaluate(
             "--format",
             metavar="|".join(FORMS),
             help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a "
-            "page, JUnit's XML has the checks of --fail-if and --floor. FORMAT=FILE also writes a file, and can be "
-            "repeated.",
+            "page, JUnit's XML has the checks of --fail-if and --floor. FORMAT=FILE also writes a file, which a gate "
+            "removes at its start, and can be repeated.",
         ),
     ] = None,
     names: TheNames = "path",
@@ -315,15 +317,18 @@ def _prepare(form: str, files: Mapping[Path, str], *, gated: bool) -> None:
     for path in files:
         if not path.parent.is_dir():
             raise ParameterError(f"{path} cannot be written, as {path.parent} is no folder: make it, or name another")
-        if gated and path.is_file():
-            path.unlink()
+    for path in files if gated else ():
+        # Not the link itself, and never /dev/stdout, where the name of what is printed to would be removed.
+        if is_file(path) and path.parts[1:2] not in (("dev",), ("proc",)):
+            os.unlink(os.path.realpath(path))
 
 
 def _write(value: Formatted, form: str, files: Mapping[Path, str], *, per_query: bool = False) -> None:
-    """Write forms of an evaluation to files, and print one."""
+    """Write forms of an evaluation to files, all or none, and print one."""
     printed, *others = (value.format(each, per_query=per_query) for each in (form, *files.values()))
-    for path, text in zip(files, others, strict=True):
-        write_text(path, visible(text))
+    with ExitStack() as stack:
+        for file, text in zip([stack.enter_context(open_atomically(path)) for path in files], others, strict=True):
+            file.write(visible(text))
     write_line(printed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -84,11 +85,11 @@ class Shared:
     def listed_topics(self, path: Path) -> dict[str, str]:
         """Read topics whose texts do not matter: as `topics`, or a file of qids, one per line, without texts."""
         if is_file(path):
-            lines = [*map(bytes.split, read_text(path, Faults(path, lenient=None)).splitlines())]
-            words = [row for row in lines if row]
-            # The first of a line of CSV, XML or JSON may have no white space, either.
-            if words and max(map(len, words)) == 1 and not any(set(word) & set(b"<{[,;") for (word,) in words):
-                return {qid.decode(): "" for (qid,) in words}
+            with suppress(FormatError):  # `topics` raises it, or repairs what is wrong
+                lines = read_text(path, Faults(path, lenient=None)).splitlines()
+                # The first of a line of CSV, XML or JSON may have no white space, either.
+                if all(re.fullmatch(rb"\s*[^\s<{\[,;]*\s*", line) for line in lines):
+                    return {qid.decode(): "" for qid in b" ".join(lines).split()} or self.topics(path)
         return self.topics(path)
 
     def run(self, path: Path, topics: Path | None = None) -> Run:

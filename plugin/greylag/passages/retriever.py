@@ -233,7 +233,7 @@ class HybridRetriever:
         where : mapping or callable, optional
             Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
             passage's fields; both with ``id`` and ``text`` included. An iterable, other than a string or a mapping,
-            lists values: a passage has one of them, or a list with one. Numbers equal their text, by Python.
+            lists values: a passage has one of them, or a list with one. Numbers equal their text, as Python writes it.
         max_per_group : int >= 1, optional
             See `greylag.diversity.GroupLimit`.
         group : str, default "group"

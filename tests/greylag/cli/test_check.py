@@ -44,6 +44,9 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, refused, ma
     assert (code, shown.splitlines()) == (2, by_index)
     (tmp_path / "qids").write_text("".join(f"{qid}\n" for qid in topics_of(lines)))
     (tmp_path / "topics.csv").write_text("1,hello\n")
+    (tmp_path / "broken.tsv").write_bytes(b"".join(b"%s\ta\xff\n" % qid.encode() for qid in topics_of(lines)))
+    assert "--lenient" in refused("check", "--topics", tmp_path / "broken.tsv", made / "bm25.run")
+    assert command("check", "--lenient", "--topics", tmp_path / "broken.tsv", made / "bm25.run")[0] == 0
     assert "topics.csv:1: " in refused("check", "--topics", tmp_path / "topics.csv", made / "bm25.run")
     code, shown, _ = command("check", "--topics", tmp_path / "qids", made / "bm25.run")
     assert (code, shown.count("ok ")) == (0, 9)

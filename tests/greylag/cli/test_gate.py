@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from greylag import __version__, compare, write_run
 from greylag.base import Ranking, Run
+from greylag.cli.evaluate import _prepare
 from greylag.evaluation import Scores, compare_scores, parse_measure, read_evaluation
 from greylag.evaluation.reports.gate import Floors, check_gate
 from tests.greylag.cli.conftest import write_qrels
@@ -197,6 +199,13 @@ def test_a_gate_on_topics_without_a_ranking(folder, command, refused, tmp_path):
         assert path.read_text() == command(*words, f"mine={tmp_path / 'mine.run'}", *beside, "--format", form)[1]
     assert command(*words, folder / "none.run", *forms)[0] == 2
     assert not any(path.exists() for path in files.values())  # of the call before
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (tmp_path / "target").write_text("passed")
+    with (tmp_path / "printed").open("w") as out:
+        files = {tmp_path / "link": "junit", Path(f"/dev/fd/{out.fileno()}"): "text"}
+        _prepare("text", files, gated=True)
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "target").exists()) == (True, False)
+    assert (tmp_path / "printed").exists()
     found = compare({"mine": lacking, "then": RUNS["then"]}, QRELS, ["nDCG@5"], baseline="then")
     refuses(lambda: found.gated("lower").best_of({}), Exception, "call best_of before gated")
     others = {qid: {docid: 1.0 for docid, grade in grades.items() if grade < 1} for qid, grades in QRELS.items()}

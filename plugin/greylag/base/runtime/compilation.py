@@ -101,7 +101,7 @@ def _numba() -> Any:
 
 
 def _load_alone(cache: Any) -> None:
-    """Let a function's cache load machine code without what only compilation needs, and registers anew by itself."""
+    """Let a cache load machine code without registering what compilation alone needs, and registers for itself."""
     from numba.core.runtime.nrt import rtsys
 
     # As Numba's own method, which imports 65 modules and registers all implementations first: a quarter of its import.

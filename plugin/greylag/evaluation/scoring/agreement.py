@@ -10,7 +10,7 @@ from greylag.evaluation.scoring.measures import Measure
 
 MOST_NAMES = 5  # in a sentence
 MIN_DISTINCT, MOST_LEVELS = 5, 10
-"""The documents of a topic from which on grades that all differ are none; the most levels that grades have."""
+"""With this many documents of a topic, grades that all differ look like scores; the most levels that grades have."""
 NEARLY_ALL = 0.9
 """The share of topics or documents from which on nearly all are meant."""
 
@@ -46,9 +46,9 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
 
 def check_order_of_arguments(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning if run and judgements look exchanged, as by ranx's order: each may pass for the other."""
-    pools = [[*document_grades(grades).values()] for grades in judgements.values()]
-    large = [grades for grades in pools if len(grades) >= MIN_DISTINCT]
-    if not large or any(len({*grades}) < len(grades) for grades in large):
+    pools = ([*document_grades(grades).values()] for grades in judgements.values())
+    differ = (len({*grades}) == len(grades) for grades in pools if len(grades) >= MIN_DISTINCT)
+    if not next(differ, False) or not all(differ):  # as a rule, the first topic tells
         return []
     scores = [score for ranking in run.rankings for score in ranking.scores.tolist()]
     levels = {*scores}
