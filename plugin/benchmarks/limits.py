@@ -1,4 +1,4 @@
-"""Ratios to limits: of the index without Java to BM25S, and of counting n-grams and folding to copying memory.
+"""Ratios to limits: of the index without Java to BM25S, and of n-grams, folding and cosines to copying memory.
 
 The other limits are in the topics of what they limit: pyversity (passages, spine), fastrank (learners, spine), LightGBM
 (learning_to_rank), NumPy's sort (line_search), Lucene (spine), and what starts in a process (start). BM25S is measured
@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.harness import DATA, Row, cpu_seconds
 from greylag.base import Query, Ranking
 from greylag.evaluation import read_topics
-from greylag.index import PositionalIndex
+from greylag.index import ArrayVectors, PositionalIndex
 from greylag.index.lucene.documents import read_documents
 from greylag.index.vectors.latent import LatentVectors, decomposed
 
@@ -32,6 +32,7 @@ def rows() -> Iterator[Row]:
     if find_spec("bm25s"):
         yield from bm25s_rows(texts, queries, index)
     yield from bandwidth_rows(index, [ranking.head(100) for ranking in rankings if len(ranking) >= 100])
+    yield from cosine_rows()
 
 
 def bm25s_rows(texts: dict[str, str], queries: list[Query], index: PositionalIndex) -> Iterator[Row]:
@@ -74,6 +75,19 @@ def bandwidth_rows(index: PositionalIndex, rankings: list[Ranking]) -> Iterator[
     for what, spent, size in (("n-grams", counting, grams // each), ("latent semantics", folding, folded // each)):
         ratio = spent / each / copying(size)
         yield Row(f"{what} of {shape} / copying the {size / 1e6:.2g} MB that they read", ratio, "x")
+
+
+def cosine_rows() -> Iterator[Row]:
+    """The search of all vectors of some types, against copying them."""
+    rng, (n, m) = np.random.default_rng(0), (200_000, 384)
+    rows, query = rng.standard_normal((n, m), np.float32), rng.standard_normal((1, m))
+    per_byte = copying(1 << 26) / (1 << 26)
+    for kind in ("float32", "float16", "int8"):
+        vectors = ArrayVectors(range(n), (rows * 20).astype(kind))
+        searching = cpu_seconds(lambda vectors=vectors: vectors.nearest_rows(query, K))
+        yield Row(
+            f"search of {n} {kind} vectors of {m} / copying them", searching / vectors.array.nbytes / per_byte, "x"
+        )
 
 
 def copying(size: int) -> float:

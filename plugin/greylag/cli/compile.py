@@ -23,7 +23,7 @@ from greylag.features import (
     required_parameters,
     stage_parameters,
 )
-from greylag.index import CollectionWords, PositionalIndex
+from greylag.index import ArrayVectors, CollectionWords, PositionalIndex
 from greylag.passages import Reranker
 
 _TEXTS = {
@@ -55,6 +55,7 @@ def compile(context: typer.Context) -> None:
         ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
         ("reading of features", partial(scan_features, b"1 qid:1 1:1\n", 1, 1.0, lambda *_: None)),
         ("reranking of passages", _use_passages),
+        ("search by vectors", _use_vectors),
     ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
         work += [
@@ -71,6 +72,11 @@ def _use_passages() -> None:
     texts = [*_TEXTS.values()]
     Reranker("mmr").rank(_QUERY.text, texts, [*range(len(texts))])
     Reranker("general", background=PositionalIndex.from_texts(_TEXTS)).rank(_QUERY.text, texts)
+
+
+def _use_vectors() -> None:
+    for kind in ("int8", "uint8", "float16", "float32", "float64"):
+        ArrayVectors([*_TEXTS], np.ones((len(_TEXTS), 2), kind)).nearest(np.ones((1, 2)), 1)
 
 
 def _use_features(index: PositionalIndex) -> None:

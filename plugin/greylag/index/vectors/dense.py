@@ -19,6 +19,7 @@ from greylag.base import (
     as_query_vectors,
     as_vectors,
     check_sequences,
+    compiled,
     rebuilt,
     shown,
 )
@@ -27,7 +28,9 @@ from greylag.index.vectors.protocol import cosines, unit_rows
 Dense = NDArray[np.floating[Any]]
 QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]
 """Vectors of queries: a mapping from qid, or a function from the text, such as an encoder's."""
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 10  # that are converted at once, and stay in the processor's cache
+_DIRECT = tuple(map(np.dtype, ("int8", "uint8", "float32", "float64")))  # which the compiled product reads as they are
+_HALF = np.dtype("float16")
 _SHORT, _LONG = 1e-12, 1e12  # lengths between which products in float32 neither vanish nor overflow
 
 
@@ -106,21 +109,34 @@ class ArrayVectors:
         None for a zero query. `among`, shape (n,), says which rows to find. All are read, in blocks, so that the array
         may be larger than memory.
         """
+        query = checked(query, (1, self.array.shape[1]), "of a query")  # compiled loops trust its size
         if not query.any() or not len(self.docids):
             return np.empty(0, np.int64), np.empty(0)
         unit, (lengths, odd) = unit_rows(query)[0], self._lengths
-        with np.errstate(over="ignore", invalid="ignore"):
-            estimates = np.concatenate([rows @ unit.astype(rows.dtype) for rows in self._blocks()]) / lengths
+        estimates = self._products(unit.astype(np.float32)) / lengths
         estimates[odd] = np.inf
         rows = np.arange(len(estimates)) if among is None else np.flatnonzero(among)
         estimates = estimates if among is None else estimates[rows]
-        # Sums by BLAS depend on its threads: each row that may be among the best is compared again, exactly.
+        # Single precision, in an order that the processor decides: what may be among the best is compared exactly.
         if (k_and_odd := k + len(odd)) < len(rows):
             error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
             rows = rows[estimates >= np.partition(estimates, -k_and_odd)[-k_and_odd] - error]
         values = self.cosines(rows, query)
         order = np.argsort(-values, kind="stable")[:k]
         return rows[order], values[order]
+
+    def _products(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Multiply all rows by a query, about as exactly as float32 can."""
+        out = np.empty(len(self.array), np.float32)
+        is_whole = self.array.flags.c_contiguous and self.array.dtype in (*_DIRECT, _HALF)
+        blocks, first = [np.asarray(self.array)] if is_whole else self._blocks(), 0
+        for rows in blocks:
+            # Always read-only, so that the loop is compiled once for a type.
+            same = np.ascontiguousarray(rows.view(np.uint16) if rows.dtype == _HALF else rows).view()
+            same.flags.writeable = False
+            (_multiply_halves if rows.dtype == _HALF else _multiply)(same, query, out[first : first + len(rows)])
+            first += len(rows)
+        return out
 
     def cosines(self, rows: IntArray, query: Dense) -> FloatArray:
         """Compute the cosines of rows with a query's vector, shape (n,), as `greylag.index.cosines` does."""
@@ -152,6 +168,36 @@ class ArrayVectors:
         zero = ~self.array[odd].any(axis=1)
         lengths[odd[zero]] = 1.0
         return lengths, odd[~zero]
+
+
+# Any order of the sum, so that it is vectorised: as fast as memory is read, where BLAS would need floats.
+_summing = compiled(error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+@_summing
+def _multiply(rows: Dense, query: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Set the products of rows and a query."""
+    for i in range(len(out)):
+        total = np.float32(0)
+        for j in range(len(query)):
+            total += np.float32(rows[i, j]) * query[j]
+        out[i] = total
+
+
+@_summing
+def _multiply_halves(rows: NDArray[np.uint16], query: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Set the products of rows, the bits of finite float16, and a query."""
+    for i in range(len(out)):
+        total = np.float32(0)
+        for j in range(len(query)):
+            bits = np.int32(rows[i, j])
+            # Exponent and fraction, where float32 has them; float32's exponents are greater by 112.
+            magnitude = (bits & 0x7FFF) << 13
+            value = np.int32(magnitude + (112 << 23)).view(np.float32)
+            if magnitude < 1 << 23:  # without a leading 1, in units of 2**-24
+                value = np.float32(bits & 0x3FF) * np.float32(2.0**-24)
+            total += (-value if bits & 0x8000 else value) * query[j]
+        out[i] = total
 
 
 @dataclass(frozen=True)

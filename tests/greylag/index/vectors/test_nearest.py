@@ -8,6 +8,7 @@ import pytest
 from greylag.base import ParameterError, Query
 from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, VectorSearch
 from greylag.index.vectors import dense
+from greylag.index.vectors.protocol import unit_rows
 from tests.refusals import refuses
 
 N, M = 60, 5
@@ -27,13 +28,14 @@ def brute_force(docids, rows, query, k):
     return [docids[row] for row in best], [products[row] for row in best]
 
 
-@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i4"])
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i4", "i1", "u1", ">f4"])
 @pytest.mark.parametrize("seed", range(4))
 def test_finds_what_all_cosines_find(monkeypatch, tmp_path, kind, seed):
     """In blocks, with ties, zero rows, and lengths whose squares leave the range of the type."""
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(dense, "BLOCK_ROWS", 7)
-    rows = (4 * rng.standard_normal((N, M))).astype(kind)
+    rows = (100 + 4 * rng.standard_normal((N, M))).round(seed).astype(kind)  # all cosines are about the same
+    rows = np.asfortranarray(rows) if seed % 2 else rows
     rows[5], rows[9], rows[20] = rows[50], 0, 2 * rows[3]
     if kind in ("f4", "f8"):
         rows[11] *= 1e30
@@ -45,6 +47,25 @@ def test_finds_what_all_cosines_find(monkeypatch, tmp_path, kind, seed):
         found, expected = VectorSearch(vectors, k=k)(QUERY), brute_force(docids, rows, query, k)
         assert list(found.docids) == expected[0]
         np.testing.assert_allclose(found.scores, expected[1], atol=1e-12)
+
+
+def test_every_float16_is_read_as_it_is():
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    values = values[np.isfinite(values)]
+    vectors = ArrayVectors(range(len(values)), values[:, None])
+    np.testing.assert_array_equal(vectors._products(np.ones(1, np.float32)), values)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "i1"])
+def test_estimates_are_within_their_bound(kind):
+    """Of many dimensions, of which some have vanishing numbers."""
+    rng = np.random.default_rng(4)
+    rows = (40 * rng.standard_normal((300, 900)) * 10.0 ** rng.integers(-6, 1, 900)).astype(kind)
+    unit = unit_rows(rng.standard_normal((1, 900)))[0]
+    vectors = ArrayVectors(range(300), rows)
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    errors = np.abs(vectors._products(unit.astype(np.float32)) - rows.astype(np.longdouble) @ unit) / lengths
+    assert errors.max() < 900 * np.finfo(np.float32).eps
 
 
 def test_estimates_decide_nothing():
@@ -134,6 +155,7 @@ def test_faiss_finds_what_an_array_finds(tmp_path):
         (lambda: VectorSearch(ArrayVectors(["z"], [[1.0]], {"q": [1.0, 2.0]}))(QUERY), "'q' (1, 2) (1, 1)"),
         (lambda: VectorSearch(ArrayVectors(["z"], [[1.0]], {"p": [1.0]}))(QUERY), "'q' vector"),
         (lambda: VectorSearch(ArrayVectors(["z"], [[np.inf]], {"q": [1.0]}))(QUERY), "inf finite"),
+        (lambda: ArrayVectors(["z"], [[1.0]]).nearest(np.ones((1, 2)), 1), "query (1, 2) (1, 1)"),
     ],
 )
 def test_refusals(make, parts):
