@@ -9,7 +9,7 @@ import numpy as np
 
 from greylag.base import FloatArray, IntArray, Ranking, compiled, unit_range
 from greylag.features.feature import Evidence, Values
-from greylag.index import Entries, EntryCache, Int32Array, numbered, offsets
+from greylag.index import Entries, EntryCache, Int32Array, numbered
 
 if TYPE_CHECKING:
     from greylag.index import PositionalIndex
@@ -58,29 +58,31 @@ def _unit_vectors(index: PositionalIndex) -> EntryCache:
 
 def _means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
     """Average the scores of the first k of n unit vectors, shape (k,), by squared cosines with each, shape (n,)."""
-    sizes = vectors.bounds[1] - vectors.bounds[0]
-    different, terms = numbered(n_terms, vectors.bounds, int(sizes.sum()), vectors.numbers)
-    end = int(sizes[: len(scores)].sum())
-    starts = offsets(np.bincount(terms[:end], minlength=len(different)))
-    sums = np.zeros((2, len(sizes)))
-    _add_squares(
-        vectors.bounds, terms, vectors.weights, scores, starts[:-1], starts[:-1].copy(), np.empty(end, np.int32),
-        np.empty(end), np.empty(len(scores)), sums,
-    )  # fmt: skip
-    return np.asarray(np.divide(sums[1], sums[0], out=np.full(len(sizes), scores.mean()), where=sums[0] > 0))
+    different, terms = numbered(n_terms, vectors.bounds, vectors.numbers)
+    means = np.full(vectors.bounds.shape[1], scores.mean())
+    _set_means(vectors.bounds, terms, len(different), vectors.weights, scores, means)
+    return means
 
 
 @compiled(error_model="numpy")
-def _add_squares(
-    bounds: IntArray, terms: Int32Array, weights: FloatArray, scores: FloatArray, starts: IntArray, ends: IntArray,
-    rows: Int32Array, values: FloatArray, cosines: FloatArray, sums: FloatArray,
-) -> None:  # fmt: skip
-    """Add up each vector's squared cosines, and their products with the scores, in ``sums[0]`` and ``sums[1]``.
-
-    Number t of `terms` has room for its postings in `rows` and `values`, from ``starts[t]`` on.
-    """
-    k, first = len(scores), 0
-    for i in range(bounds.shape[1]):
+def _set_means(
+    bounds: IntArray, terms: Int32Array, n_terms: int, weights: FloatArray, scores: FloatArray, means: FloatArray
+) -> None:
+    """Set the means of `_means` of the vectors that are like one of the first k; `terms` are numbered from 0."""
+    k, n = len(scores), bounds.shape[1]
+    end = np.int64(0)
+    for i in range(k):
+        end += bounds[1, i] - bounds[0, i]
+    # Term t of the first k vectors has room for its postings from starts[t] on; ends[t] is behind those written.
+    starts = np.zeros(n_terms + 1, np.int64)
+    for entry in range(end):
+        starts[terms[entry] + 1] += 1
+    for t in range(n_terms):
+        starts[t + 1] += starts[t]
+    ends, rows, values = starts.copy(), np.empty(end, np.int32), np.empty(end)
+    # Sums of squared cosines, and of their products with the scores.
+    cosines, sums, first = np.empty(k), np.zeros((2, n)), np.int64(0)
+    for i in range(n):
         end, shift = first + bounds[1, i] - bounds[0, i], bounds[0, i] - first
         # The postings are of the vectors before this one, so that each pair of the first k is looked at once.
         others = min(i, k)
@@ -106,3 +108,6 @@ def _add_squares(
                 rows[ends[term]], values[ends[term]] = i, weights[entry + shift]
                 ends[term] += 1
         first = end
+    for i in range(n):
+        if sums[0, i] > 0:
+            means[i] = sums[1, i] / sums[0, i]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,25 +42,18 @@ class Shard(Tables):
     forward_offsets: IntArray  # document d's terms are ``forward[forward_offsets[d]:forward_offsets[d + 1]]``
     forward: Bytes  # the streams of the terms of each document, with tf
 
-    def postings(self, terms: IntArray) -> list[tuple[IntArray, IntArray]]:
-        """Return the documents with each term (-1 for one that the shard lacks), ascending, and its tf in each."""
-        width, (firsts, ends) = self._width, self.bounds(terms)
-        cuts, numbers = offsets(ends - firsts), ranges(firsts, ends - firsts)
-        # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
-        digits = self.postings_docs[: len(self.postings_docs) // width * width].reshape(-1, width)[numbers]
-        documents, bounds = digits @ 256 ** np.arange(width), cuts.tolist()
-        if (documents >= self.n_documents).any():
-            raise CollectionError(DAMAGE_ERROR)
-        tfs = np.diff(self._read(numbers, np.zeros_like(numbers), cuts, 1).starts)
-        return [(documents[begin:end], tfs[begin:end]) for begin, end in pairwise(bounds)]
+    def postings(self, terms: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
+        """Return the documents with each term (-1 for one that the shard lacks), ascending, and its tf in each.
+
+        The first array has the offsets: those of term i are ``offsets[i], ..., offsets[i + 1] - 1``.
+        """
+        docs = self.bounds(terms), self.postings_docs, self._width
+        return streams.read_frequencies(*docs, self.block_places, self.positions, self.n_documents)
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
-        # Every term may be in every document; what is not used is never touched, and takes no memory.
-        numbers, having = np.empty((2, len(terms) * len(documents)), np.int64)
-        ends, bounds = np.zeros(len(terms) + 1, np.int64), self.bounds(terms)
-        count = streams.find(bounds, self.postings_docs, self._width, documents, numbers, having, ends)
-        return self._read(numbers[:count], having[:count], ends, len(documents))
+        found = streams.find(self.bounds(terms), self.postings_docs, self._width, documents)
+        return self._read(*found, len(documents))
 
     def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
         """Find distinct terms in documents with at least `least` of them, in blocks, whose documents are unordered."""
@@ -89,33 +83,13 @@ class Shard(Tables):
     def bounds(self, terms: IntArray) -> IntArray:
         """Return the numbers of the terms' first postings, and of those after their last; none of a term -1."""
         size = min(len(self.postings_docs) // self._width, len(self.block_places) * streams.BLOCK_POSTINGS)
-        bounds = np.where(terms >= 0, self.postings_offsets[np.array([terms, terms + 1])], 0)
-        if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > size)).any():
-            raise CollectionError(DAMAGE_ERROR)
-        return bounds
+        return streams.bound(self.postings_offsets, terms, size)
 
     def _read(self, numbers: IntArray, having: IntArray, offsets: IntArray, n: int) -> Located:
         """Read postings with these numbers, ascending within a term."""
-        shape = len(offsets) - 1, n
-        postings, sole = np.full(shape, -1, np.int64), np.full(shape, streams.ABSENT, np.int32)
-        starts, positions = np.zeros(len(numbers) + 1, np.int64), np.empty(self._room(numbers), np.int32)
-        stream = self.block_places, self.positions
-        streams.read_postings(*stream, numbers, having, offsets, postings, sole, starts, positions)
-        return Located(postings, sole, having, offsets, starts, positions[: starts[-1]])
-
-    def _room(self, numbers: IntArray) -> int:
-        """Bound the number of positions of postings by the bytes of the blocks they are in."""
-        # Each position has a byte at least. The bound is what damage can make `streams.read_postings` write at most.
-        blocks, places, size = numbers // streams.BLOCK_POSTINGS, self.block_places, len(self.positions)
-        new = np.ones(len(blocks), dtype=bool)
-        new[1:] = (blocks[1:] != blocks[:-1]) | (numbers[1:] <= numbers[:-1])  # a term may be asked for twice
-        blocks = blocks[new]
-        begins, ends = places[blocks], np.full(len(blocks), size)
-        inner = blocks < len(places) - 1
-        ends[inner] = places[blocks[inner] + 1]
-        if ((begins < 0) | (ends < begins) | (ends > size)).any():
-            raise CollectionError(DAMAGE_ERROR)
-        return int((ends - begins).sum())
+        read = streams.read_postings(self.block_places, self.positions, numbers, having, offsets, n)
+        postings, sole, starts, positions = read
+        return Located(postings, sole, having, offsets, starts, positions)
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """Return the terms of documents; see `Parts.entries`."""
@@ -133,7 +107,7 @@ class Shard(Tables):
         tfs: Int32Array = streams.frequencies(self.forward_offsets, self.forward, terms, documents)
         return tfs
 
-    @property
+    @cached_property
     def _width(self) -> int:
         return streams.document_bytes(self.n_documents)
 
@@ -223,15 +197,6 @@ class Parts(tuple[Part, ...]):
             shard_terms, own_columns = part.shard_terms(terms), part.has(documents)
             known, own_documents = shard_terms >= 0, documents[own_columns] - part.first
             out[np.ix_(known, own_columns)] = part.shard.frequencies(shard_terms[known], own_documents)
-        return out
-
-    def postings(self, terms: IntArray) -> list[tuple[IntArray, IntArray]]:
-        """Return the documents with each term, in ascending order, and its tf in each, both of shape (df,)."""
-        by_part = [part.shard.postings(part.shard_terms(terms)) for part in self]
-        out = []
-        for blocks in zip(*by_part, strict=True):
-            documents = [own + part.first for part, (own, _) in zip(self, blocks, strict=True)]
-            out.append((np.concatenate(documents), np.concatenate([tfs for _, tfs in blocks])))
         return out
 
     def _check_documents(self, documents: IntArray) -> None:

@@ -246,12 +246,47 @@ def _read_positions(stream: Bytes, offset: int, value: int, positions: Int32Arra
 
 
 @_jit
+def bound(postings_offsets: IntArray, terms: IntArray, n_postings: int) -> IntArray:
+    """Return what `Shard.bounds` does; the shard has `n_postings` at most."""
+    bounds = np.zeros((2, len(terms)), np.int64)
+    for t in range(len(terms)):
+        if terms[t] >= 0:
+            if terms[t] + 1 >= len(postings_offsets):
+                raise CollectionError(DAMAGE_ERROR)
+            bounds[0, t], bounds[1, t] = postings_offsets[terms[t]], postings_offsets[terms[t] + 1]
+            if bounds[0, t] < 0 or bounds[1, t] < bounds[0, t] or bounds[1, t] > n_postings:
+                raise CollectionError(DAMAGE_ERROR)
+    return bounds
+
+
+@_jit
+def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
+    """Bound the number of positions of postings by the bytes of the blocks they are in."""
+    # Each position has a byte at least. The bound is what damage can make `read_postings` write at most.
+    room: Any = 0
+    for i in range(len(numbers)):
+        block = numbers[i] // BLOCK_POSTINGS
+        # A term may be asked for twice, whose postings begin again.
+        if i == 0 or numbers[i] <= numbers[i - 1] or block != numbers[i - 1] // BLOCK_POSTINGS:
+            begin = block_places[block]
+            end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
+            if begin < 0 or end < begin or end > len(stream):
+                raise CollectionError(DAMAGE_ERROR)
+            room += end - begin
+    return room
+
+
+@_jit
 def read_postings(
-    block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray,
-    postings: IntArray, sole: Int32Array, starts: IntArray, positions: Int32Array,
-) -> None:  # fmt: skip
-    """Fill in the fields of `Located`, of postings with these ascending numbers."""
-    for t in range(len(offsets) - 1):
+    block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray, n_documents: int
+) -> tuple[IntArray, Int32Array, IntArray, Int32Array]:
+    """Return the first two and the last two fields of `Located`, of postings with these numbers; the others are given."""
+    n_terms = len(offsets) - 1
+    postings, sole = np.empty((n_terms, n_documents), np.int64), np.empty((n_terms, n_documents), np.int32)
+    starts, positions = np.zeros(len(numbers) + 1, np.int64), np.empty(_room(block_places, stream, numbers), np.int32)
+    for t in range(n_terms):
+        for d in range(n_documents):
+            postings[t, d], sole[t, d] = -1, ABSENT
         # So far back that the first posting of a term always begins at a block.
         at, offset = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `offset` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
@@ -261,22 +296,49 @@ def read_postings(
             if number > at:
                 offset = _skip_postings(stream, offset, number - at)
             value, tf, offset = _read_pair(stream, offset)
-            # Before `read_positions` writes: its caller made room for undamaged postings alone.
+            # Before positions are written: there is room for undamaged postings alone.
             if tf < 1 or tf > len(positions) - starts[i]:
                 raise CollectionError(DAMAGE_ERROR)
             starts[i + 1] = starts[i] + tf
             postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _SEVERAL
             offset = _read_positions(stream, offset, value, positions, starts[i], starts[i + 1])
             at = number + 1
+    return postings, sole, starts, positions[: starts[-1]]
 
 
 @_jit
-def find(
-    bounds: IntArray, docs: Bytes, width: int, documents: IntArray, numbers: IntArray, having: IntArray,
-    offsets: IntArray,
-) -> int:  # fmt: skip
-    """Fill in the postings of `Shard.locate`, their documents and the terms' offsets; return how many there are."""
-    count = 0
+def read_frequencies(
+    bounds: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, n_documents: int
+) -> tuple[IntArray, Int32Array, Int32Array]:
+    """Return what `Shard.postings` does."""
+    offsets = np.zeros(bounds.shape[1] + 1, np.int64)
+    for t in range(bounds.shape[1]):
+        offsets[t + 1] = offsets[t] + bounds[1, t] - bounds[0, t]
+    documents, tfs, n = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32), 0
+    for t in range(bounds.shape[1]):
+        if bounds[0, t] < bounds[1, t]:
+            before = bounds[0, t] % BLOCK_POSTINGS
+            offset = block_places[bounds[0, t] // BLOCK_POSTINGS]
+            if offset < 0:  # what is beyond the end, reading finds
+                raise CollectionError(DAMAGE_ERROR)
+            offset = _skip_postings(stream, offset, before)
+            for posting in range(bounds[0, t], bounds[1, t]):
+                document = _document(docs, width, posting)
+                _, tf, offset = _read_pair(stream, offset)
+                if document >= n_documents or tf < 1 or tf >= 1 << 31:
+                    raise CollectionError(DAMAGE_ERROR)
+                offset = _skip(stream, offset, tf - 1)
+                documents[n], tfs[n] = document, tf
+                n += 1
+    return offsets, documents, tfs
+
+
+@_jit
+def find(bounds: IntArray, docs: Bytes, width: int, documents: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Find the postings of `Shard.locate`: their numbers, their documents and the terms' offsets."""
+    # Every term may be in every document; what is not used is never touched, and takes no memory.
+    room, offsets = bounds.shape[1] * len(documents), np.zeros(bounds.shape[1] + 1, np.int64)
+    numbers, having, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
     for t in range(bounds.shape[1]):
         posting, end = bounds[0, t], bounds[1, t]
         for d in range(len(documents)):
@@ -289,7 +351,7 @@ def find(
                 numbers[count], having[count] = posting, d
                 count += 1
         offsets[t + 1] = count
-    return count
+    return numbers[:count], having[:count], offsets
 
 
 @_jit

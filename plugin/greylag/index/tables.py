@@ -49,7 +49,9 @@ _BLOCK_DOCUMENTS = 1 << 16  # documents hashed at a time
 
 def offsets(counts: Any) -> IntArray:
     """Return 0 followed by the cumulative sums of `counts`, int64, shape (len(counts) + 1,)."""
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
@@ -58,24 +60,24 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 
 
-def numbered(n: int, bounds: IntArray, size: int, entries: Int32Array) -> tuple[Int32Array, Int32Array]:
+@compiled(error_model="numpy")
+def numbered(n: int, bounds: IntArray, entries: Int32Array) -> tuple[Int32Array, Int32Array]:
     """Number the distinct entries of ranges from 0, in the order of appearance; return them and each entry's number.
 
-    Range i is ``entries[bounds[0, i]:bounds[1, i]]``. All ranges together have `size` entries, which are below `n`.
+    Range i is ``entries[bounds[0, i]:bounds[1, i]]``; all entries are below `n`.
     """
-    different, numbers = np.empty((2, size), np.int32)
-    # At most half full, so that few probes are needed.
-    table = np.zeros(max(16, 1 << (2 * size - 1).bit_length()), np.int32)
-    return different[: _number(n, bounds, entries, table, different, numbers)], numbers
-
-
-@compiled(error_model="numpy")
-def _number(
-    n: int, bounds: IntArray, entries: Int32Array, table: Int32Array, different: Int32Array, numbers: Int32Array
-) -> int:
-    """Fill in what `numbered` returns; return how many entries are different."""
-    # Open addressing, by an entry's last bits; 0 is an empty slot, and i + 1 the number i.
-    mask = np.uint64(len(table) - 1)
+    size = np.int64(0)
+    for i in range(bounds.shape[1]):
+        if bounds[0, i] < 0 or bounds[1, i] < bounds[0, i] or bounds[1, i] > len(entries):
+            raise CollectionError(DAMAGE_ERROR)
+        size += bounds[1, i] - bounds[0, i]
+    # Open addressing, by an entry's last bits; 0 is an empty slot, and i + 1 the number i. At most half full, so that
+    # few probes are needed.
+    n_slots = np.int64(16)
+    while n_slots < 2 * size:
+        n_slots *= 2
+    table, mask = np.zeros(n_slots, np.int32), np.uint64(n_slots - 1)
+    different, numbers = np.empty(size, np.int32), np.empty(size, np.int32)
     known = place = 0
     for i in range(bounds.shape[1]):
         for at in range(bounds[0, i], bounds[1, i]):
@@ -92,7 +94,7 @@ def _number(
                 table[slot] = known
             numbers[place] = table[slot] - 1
             place += 1
-    return known
+    return different[:known], numbers
 
 
 def drop_empty_columns(matrix: csr_matrix) -> csr_matrix:
@@ -100,8 +102,7 @@ def drop_empty_columns(matrix: csr_matrix) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     # Entries are told apart by hashing, and only the distinct ones are sorted: `numpy.unique` would sort them all.
-    size = len(matrix.indices)
-    used, numbers = numbered(matrix.shape[1], np.array([[0], [size]]), size, matrix.indices)
+    used, numbers = numbered(matrix.shape[1], np.array([[0], [len(matrix.indices)]]), matrix.indices)
     ranks = np.empty(len(used), np.int32)
     ranks[np.argsort(used)] = np.arange(len(used))
     return csr_matrix((matrix.data, ranks[numbers], matrix.indptr), shape=(matrix.shape[0], max(1, len(used))))

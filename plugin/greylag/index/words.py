@@ -38,7 +38,6 @@ WORD_DTYPES = {
 
 _BLOCK_DOCUMENTS = 1 << 14  # documents in memory while texts are read
 Hashes = NDArray[np.uint64]
-Bits = NDArray[np.uint64]
 _jit = compiled(error_model="numpy")
 
 
@@ -71,31 +70,26 @@ class Words:
         """Return the numbers (-1 for a unit that the shard lacks) and df of words, or of their different n-grams."""
         text, starts = join([word.encode() for word in words])
         if unit == "words":
-            numbers, df = find(self.terms, self.term_offsets, self.term_order, text, starts), self.document_frequencies
-        else:
-            hashes = np.unique(hash_grams(text, starts)[1])
-            own = np.searchsorted(self.gram_hashes, hashes)
-            present = own < len(self.gram_hashes)
-            present[present] = self.gram_hashes[own[present]] == hashes[present]
-            numbers, df = np.where(present, own, -1), self.gram_frequencies
-        frequencies = np.zeros(len(numbers), dtype=np.int64)
-        frequencies[numbers >= 0] = df[numbers[numbers >= 0]]
-        return numbers, frequencies
+            numbers = find(self.terms, self.term_offsets, self.term_order, text, starts)
+            return numbers, _frequencies_of(numbers, self.document_frequencies)
+        hashes = hash_grams(text, starts)[1]
+        hashes.sort()
+        numbers = _find_grams(self.gram_hashes, hashes)
+        return numbers, _frequencies_of(numbers, self.gram_frequencies)
 
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
-        """Sum the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
-        numbers, weights = numbers[numbers >= 0], weights[numbers >= 0]
-        bounds, size = _ranges_of(self.document_offsets, self.words, documents)
-        if unit == "words":
-            return _sums_of(weights, _units_of(len(self.document_frequencies), bounds, self.words, numbers))
+        """Sum the weights of the words or n-grams with these numbers, -1 for none, that each document has, shape (n,)."""
+        bounds = self.document_offsets[np.array([documents, documents + 1])]
         # Documents of one query share most of their words, so that the n-grams of each different word are read once.
-        different, word_of_entry = numbered(len(self.gram_offsets) - 1, bounds, size, self.words)
-        gram_bounds = _ranges_of(self.gram_offsets, self.grams, different)[0]
-        word_units = _units_of(len(self.gram_hashes), gram_bounds, self.grams, numbers)
-        # A document has an n-gram if any of its words has it.
-        document_units = np.zeros((len(documents), word_units.shape[1]), np.uint64)
-        _join_units(bounds, word_of_entry, word_units, document_units)
-        return _sums_of(weights, document_units)
+        different, word_of_entry = numbered(len(self.document_frequencies), bounds, self.words)
+        if unit == "words":
+            one_each = np.arange(len(different) + 1)
+            units = len(self.document_frequencies), np.array([one_each[:-1], one_each[1:]]), different
+        else:
+            units = len(self.gram_hashes), self.gram_offsets[np.array([different, different + 1])], self.grams
+        sums = np.zeros(len(documents))
+        _add_covered(bounds, word_of_entry, *units, numbers, weights, sums)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +148,9 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
 
 def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
     """Hash the n-grams of words ``text[starts[i]:starts[i + 1]]``; return offsets, shape (words + 1,), and hashes."""
-    sizes, out_offsets = np.diff(starts), np.zeros(len(starts), np.int64)
-    longest, hashes = int(sizes.max(initial=0)), np.empty((LONGEST - SHORTEST + 1) * int(sizes.sum()), np.uint64)
-    _hash_grams(text, starts, np.empty(longest + 2, np.uint8), np.empty(longest + 3, np.int64), out_offsets, hashes)
+    # Memory that is not written to costs nothing.
+    out_offsets, hashes = np.zeros(len(starts), np.int64), np.empty((LONGEST - SHORTEST + 1) * len(text), np.uint64)
+    _hash_grams(text, starts, np.empty(len(text) + 2, np.uint8), np.empty(len(text) + 3, np.int64), out_offsets, hashes)
     return out_offsets, hashes[: out_offsets[-1]].copy()
 
 
@@ -204,77 +198,86 @@ def _count_grams(
                 last[gram] = d
 
 
-def _ranges_of(document_offsets: IntArray, words: Int32Array, documents: IntArray | Int32Array) -> tuple[IntArray, int]:
-    """Return where the words of documents begin and end, shape (2, documents), and how many there are."""
-    bounds = document_offsets[np.array([documents, documents + 1])]
-    if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > len(words))).any():
-        raise CollectionError(DAMAGE_ERROR)
-    return bounds, int((bounds[1] - bounds[0]).sum())
+@_jit
+def _find_grams(known: Hashes, hashes: Hashes) -> IntArray:
+    """Find the different ones of ascending hashes in ascending different hashes; -1 for one that is not known."""
+    numbers, n, low = np.empty(len(hashes), np.int64), 0, 0
+    for i in range(len(hashes)):
+        if i > 0 and hashes[i] == hashes[i - 1]:
+            continue
+        high = len(known)
+        while low < high:
+            middle = (low + high) // 2
+            if known[middle] < hashes[i]:
+                low = middle + 1
+            else:
+                high = middle
+        numbers[n] = low if low < len(known) and known[low] == hashes[i] else -1
+        n += 1
+    return numbers[:n]
 
 
+def _frequencies_of(numbers: IntArray, frequencies: IntArray) -> IntArray:
+    """Return the frequencies of units with these numbers; 0 for -1."""
+    found = np.zeros(len(numbers), np.int64)
+    known = numbers >= 0
+    found[known] = frequencies[numbers[known]]
+    return found
+
+
+@_jit
 def _table_of(numbers: IntArray) -> Int32Array:
-    """Make a hash table of n different numbers by their last bits: indices, n in an empty slot, n + 1 for several."""
+    """Make a hash table by the last bits of different numbers, -1 for none: their places from 1, 0 in an empty slot."""
     # A sixteenth full at most: nearly all units that the query lacks end at an empty slot, which can be predicted.
-    n = len(numbers)
-    size = max(16, 1 << (16 * n - 1).bit_length())
-    slots = numbers & (size - 1)
-    table = np.full(size, n, np.int32)
-    table[slots] = np.where(np.bincount(slots, minlength=size)[slots] > 1, n + 1, np.arange(n))
+    size = 16
+    while size < 16 * len(numbers):
+        size *= 2
+    table, mask = np.zeros(size, np.int32), np.uint64(size - 1)
+    for place in range(len(numbers)):
+        if numbers[place] >= 0:
+            slot = np.uint64(numbers[place]) & mask
+            while table[slot] > 0:
+                slot = (slot + np.uint64(1)) & mask
+            table[slot] = place + 1
     return table
 
 
-def _units_of(n_units: int, bounds: IntArray, units: Int32Array, numbers: IntArray) -> Bits:
-    """Mark which units with some numbers each range of `units` has: bit u of row i, in blocks of 64 bits."""
-    has = np.zeros((bounds.shape[1], -(-len(numbers) // 64)), np.uint64)
-    _mark_units(n_units, bounds, units, numbers, _table_of(numbers), has)
-    return has
-
-
 @_jit
-def _mark_units(
-    n_units: int, bounds: IntArray, units: Int32Array, numbers: IntArray, table: Int32Array, has: Bits
-) -> None:
-    """Set the bits of `_units_of`."""
-    n, mask = len(numbers), np.uint64(len(table) - 1)
-    for i in range(bounds.shape[1]):
-        for entry in range(bounds[0, i], bounds[1, i]):
+def _add_covered(
+    bounds: IntArray, word_of_entry: Int32Array, n_units: int, unit_bounds: IntArray, units: Int32Array,
+    numbers: IntArray, weights: FloatArray, sums: FloatArray,
+) -> None:  # fmt: skip
+    """Add to `sums` what `Words.covered` returns.
+
+    Document i has the next ``bounds[1, i] - bounds[0, i]`` of `word_of_entry`, and word w the units
+    ``units[unit_bounds[0, w]:unit_bounds[1, w]]``, which are below `n_units`.
+    """
+    table = _table_of(numbers)
+    mask, blocks = np.uint64(len(table) - 1), (len(numbers) + 63) // 64
+    # Bit u of block u // 64: whether a word, and then a document, has unit u of the query.
+    word_has = np.zeros((unit_bounds.shape[1], blocks), np.uint64)
+    for word in range(unit_bounds.shape[1]):
+        if unit_bounds[0, word] < 0 or unit_bounds[1, word] < unit_bounds[0, word] or unit_bounds[1, word] > len(units):
+            raise CollectionError(DAMAGE_ERROR)
+        for entry in range(unit_bounds[0, word], unit_bounds[1, word]):
             unit = units[np.uint64(entry)]
             if unit < 0 or unit >= n_units:
                 raise CollectionError(DAMAGE_ERROR)
-            place = table[np.uint64(unit) & mask]
-            # Several units share the slot: look through all of them, which is rare.
-            if place > n:
-                place = 0
-                while place < n and numbers[place] != unit:
-                    place += 1
-            if place < n and numbers[place] == unit:
-                has[i, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-
-
-@_jit
-def _join_units(bounds: IntArray, word_of_entry: Int32Array, word_units: Bits, document_units: Bits) -> None:
-    """Set the bits of a document that any of its words has."""
-    entry = 0
-    for i in range(bounds.shape[1]):
+            slot = np.uint64(unit) & mask
+            while table[slot] > 0:
+                place = np.int64(table[slot]) - 1
+                if numbers[place] == unit:
+                    word_has[word, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                    break
+                slot = (slot + np.uint64(1)) & mask
+    # Transposed, so that the last loop runs over neighbouring documents.
+    has, entry = np.zeros((blocks, len(sums)), np.uint64), 0
+    for i in range(len(sums)):
         for _ in range(bounds[0, i], bounds[1, i]):
-            word = np.uint64(word_of_entry[entry])
-            for block in range(word_units.shape[1]):
-                document_units[i, block] |= word_units[word, block]
+            for block in range(blocks):
+                has[block, i] |= word_has[np.uint64(word_of_entry[entry]), block]
             entry += 1
-
-
-def _sums_of(weights: FloatArray, has: Bits) -> FloatArray:
-    """Sum the weights of the units that each document has, shape (documents,)."""
     # In the order of the query: in the order of words, last bits would depend on which document was indexed first.
-    sums = np.zeros(len(has))
-    # Transposed, so that the inner loop runs over neighbouring documents.
-    _add_weights(weights, np.ascontiguousarray(has.T), sums)
-    return sums
-
-
-@_jit
-def _add_weights(weights: FloatArray, has: Bits, sums: FloatArray) -> None:
-    """Add to `sums` what `_sums_of` returns; `has` has a column for each document."""
     for u in range(len(weights)):
         block, bit = u >> 6, np.uint64(1) << np.uint64(u & 63)
         for i in range(len(sums)):

@@ -136,7 +136,7 @@ def beyond(kind):
         (lambda _: parse_features("written:stems"), ParameterError, "'stems'|words, characters"),
         (lambda _: encode([-1]), CollectionError, "ascending"),
         (lambda _: encode([3, 2]), CollectionError, "ascending"),
-        *[(lambda _, e=e: numbered(3, np.array([[0], [2]]), 2, e), CollectionError, "damaged") for e in OUTSIDE],
+        *[(lambda _, e=e: numbered(3, np.array([[0], [2]]), e), CollectionError, "damaged") for e in OUTSIDE],
         (lambda _: ArrayVectors(IDS, ROWS[:3]), ParameterError, "4 docids for 3 vectors"),
         (lambda _: ArrayVectors(["a", "b", "a", "c"], ROWS), ParameterError, "'a'|two vectors"),
         (lambda _: ArrayVectors(IDS, ROWS[0]), ParameterError, "shape (3,)"),

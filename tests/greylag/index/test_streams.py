@@ -205,6 +205,7 @@ postings = {
 sound, documents, terms = shard_of(postings), np.arange(0, 40, 3), np.arange(-1, 9)
 uses = {
     "locate": lambda shard: shard.locate(terms, documents),
+    "postings": lambda shard: shard.postings(terms),
     "locate_jointly": lambda shard: list(shard.locate_jointly(terms[1:], 2)),
     "entries": lambda shard: shard.entries(documents),
     "frequencies": lambda shard: shard.frequencies(terms[1:], documents),

@@ -152,7 +152,7 @@ def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows, ran
     ends = offsets([len(rows[row]) for row in order])
     entries = np.array([*chain.from_iterable(rows[row] for row in order)], dtype=np.int32)
     places = np.argsort(order)
-    different, numbers = numbered(64 * 41, np.array([ends[places], ends[places + 1]]), len(entries), entries)
+    different, numbers = numbered(64 * 41, np.array([ends[places], ends[places + 1]]), entries)
     in_order = [*chain.from_iterable(rows)]
     assert different.tolist() == [*dict.fromkeys(in_order)]
     assert different[numbers].tolist() == in_order
