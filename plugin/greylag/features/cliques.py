@@ -98,7 +98,10 @@ class QueryTerms(NamedTuple):
         cls, index: PositionalIndex, ranking: Ranking, settings: Sequence[FeatureParameters], *, expand: bool
     ) -> QueryTerms:
         """Return the terms of the ranking's query, with those of its relevance models if `expand`."""
-        vocabulary, terms = np.unique(index.query_terms(ranking.query), return_inverse=True)
+        of_query = index.query_terms(ranking.query).tolist()  # a few, which take NumPy longer
+        places = {term: place for place, term in enumerate(sorted({*of_query}))}
+        vocabulary = np.array([*places], np.int64)
+        terms = np.array([*map(places.__getitem__, of_query)], np.int64)
         if not expand:
             return cls(vocabulary, terms, terms[:0], np.empty((0, len(settings))))
         expansion, probabilities = relevance_models(index, ranking, settings)
@@ -173,6 +176,7 @@ def distinct_cliques(
 ) -> tuple[IntArray, FloatArray]:
     """Return the rows and multiplicity of `QueryCliques` for a query's `terms`; rows are sorted unless `ordered`."""
     # Queries share the arrays, which must not be written to.
+    max_size = 1 if all(name == "term" for _, name in sets) else max_size
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
     positions = np.concatenate(tables)
     rows = np.where(positions == ABSENT, len(terms), np.array([*terms, 0])[positions])  # that sorts after every term

@@ -195,8 +195,16 @@ class FeatureExtractor:
 
     def _numbers(self, docids: Sequence[str]) -> IntArray:
         """Return the documents' numbers in the index, -1 for one that it lacks; 0 if no feature needs the index."""
-        needed = any(base.needs_index for base in self._bases)
-        return self._opened.documents(docids) if needed else np.zeros(len(docids), dtype=np.int64)
+        return self._opened.documents(docids) if self._needs_index else np.zeros(len(docids), dtype=np.int64)
+
+    @cached_property
+    def _needs_index(self) -> bool:
+        return any(base.needs_index for base in self._bases)
+
+    @cached_property
+    def _reading(self) -> Feature | None:
+        """A feature that reads the query's text, if there is one."""
+        return next((base for base in self._bases if base.reads_query), None)
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute the features of the ranking's documents, shape (documents, features), in ranking order."""
@@ -290,8 +298,8 @@ class FeatureExtractor:
         return [(method, *columns) for method, columns in by_method.items()]
 
     def _count(self, ranking: Ranking, settings: Sequence[FeatureParameters]) -> FeatureCounts:
-        if reading := next((base for base in self._bases if base.reads_query), None):
-            ranking.check_query(f"the feature {reading}")
+        if self._reading is not None:
+            ranking.check_query(f"the feature {self._reading}")
         numbers = self._numbers(ranking.docids)
         known = numbers >= 0
         if not known.all():
@@ -324,7 +332,7 @@ class FeatureExtractor:
             for group, group_cliques in zip(groups, cliques, strict=True)
         ]
         located = self._opened.parts.locate(query.of_query, numbers[rows])
-        counted = []
+        places, counted = rows.astype(np.int32), []
         for group, group_cliques, table in zip(groups, cliques, tables, strict=True):
             if group.match.expands:  # without positions, as the expansion may have many terms
                 frequencies = self._opened.parts.frequencies(group_cliques.terms[:, 0], numbers[rows])
@@ -336,7 +344,7 @@ class FeatureExtractor:
         return tuple(
             GroupCounts(
                 np.array([0, len(cliques.rows)]), cliques.multiplicity.T, collection, ends,
-                rows.astype(np.int32)[documents], codes, tf,
+                places[documents], codes, tf,
             )
             for (cliques, (ends, documents, codes, tf)), collection in zip(
                 counted, self._statistics.counts(*tables), strict=True

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.base import Cache, IntArray, is_array
+from greylag.base import Cache, IntArray, compiled, is_array
 from greylag.features.cliques import ABSENT, FILLER
 from greylag.features.spec import UNLIMITED, Window
 from greylag.features.weighting import Profile
@@ -21,6 +21,7 @@ from greylag.index import UNKNOWN, Int32Array, Located, Part, PositionalIndex, S
 _FILE = "windows.sqlite"
 _MAX_UNSAVED_POSTINGS = 1 << 15  # postings that are read in less time than a file of counts is opened
 _MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
+_jit = compiled(error_model="numpy")
 ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
 
 
@@ -46,9 +47,9 @@ class CliqueTable:
     @cached_property
     def of_terms(self) -> bool:
         """Whether all cliques have one term."""
-        return bool((self.cliques[:, 1:] == FILLER).all())
+        return self.cliques.shape[1] == 1 or bool((self.cliques[:, 1:] == FILLER).all())
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """The key of the table's counts in storage."""
         # By content, so that other queries and models find it; the file stands for the shard.
@@ -95,12 +96,7 @@ class WindowStatistics:
                 # Integers: no order of shards changes a sum.
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
-        return [
-            term_counts(self._index, table.cliques[:, 0])[:, :, None].repeat(len(table.windows), axis=2)
-            if table.of_terms
-            else counts[table.key]
-            for table in tables
-        ]
+        return [_of_terms(self._index, table)[0] if table.of_terms else counts[table.key] for table in tables]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -154,41 +150,61 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     """Count cf and df of each clique of each table within each window over all documents of a shard."""
     # Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
     # Single terms need no positions: the index has their cf and df.
-    counts, longer = zip(*[_count_terms(shard, table) for table in tables], strict=True)
-    cliques = [table.cliques[numbers].ravel() for table, numbers in zip(tables, longer, strict=True)]
-    vocabulary = np.unique(np.concatenate(cliques))
-    vocabulary = vocabulary[vocabulary != FILLER]
-    if len(vocabulary):
+    counts, longer = zip(*[_of_terms(shard, table) for table in tables], strict=True)
+    if any(map(len, longer)):
+        cliques = [table.cliques[numbers].ravel() for table, numbers in zip(tables, longer, strict=True)]
+        vocabulary = np.unique(np.concatenate(cliques))
+        vocabulary = vocabulary[vocabulary != FILLER]
         rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
-        for located in shard.locate_jointly(
-            vocabulary, min(_fewest(table_rows) for table_rows in rows if len(table_rows))
-        ):
+        least = min(_fewest(table_rows) for table_rows in rows if len(table_rows))
+        for located in shard.locate_jointly(vocabulary, least):
             for table, table_rows, numbers, table_counts in zip(tables, rows, longer, counts, strict=True):
                 offsets, _, codes, tf = table.occurrences(located, table_rows)
                 add_counts(offsets, codes, tf, table.widths, numbers, table_counts)
     return list(counts)
 
 
-def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
+def _of_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
     """Return the counts of a table's cliques of one term, 0 for the others, and the numbers of longer cliques."""
-    cliques = table.cliques
-    counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
-    single = (cliques[:, 1:] == FILLER).all(axis=1)
-    counts[:, single] = term_counts(tables, cliques[single, 0])[:, :, None]
-    return counts, np.flatnonzero((cliques != UNKNOWN).all(axis=1) & ~single)
+    counts = np.zeros((2, len(table.cliques), len(table.windows)), dtype=np.int64)
+    return counts, _count_terms(table.cliques, tables.collection_frequencies, tables.document_frequencies, counts)
+
+
+@_jit
+def _count_terms(cliques: IntArray, cf: IntArray, df: IntArray, out: IntArray) -> IntArray:
+    """Set the counts of cliques of one term, by those of all terms; return the numbers of longer, known cliques."""
+    longer, n = np.empty(len(cliques), np.int64), 0
+    for c in range(len(cliques)):
+        size, known = 0, True
+        for term in cliques[c]:
+            size += term != FILLER
+            known &= term != UNKNOWN
+        if known and size == 1:
+            for w in range(out.shape[2]):
+                out[0, c, w], out[1, c, w] = cf[cliques[c, 0]], df[cliques[c, 0]]
+        elif known:
+            longer[n] = c
+            n += 1
+    return longer[:n]
+
+
+@_jit
+def _fewest(rows: IntArray) -> int:
+    """Count the distinct terms of the clique that has the fewest."""
+    least = rows.shape[1]
+    for row in rows:
+        size = 0
+        for j in range(len(row)):
+            new = row[j] != ABSENT
+            for i in range(j):
+                new &= row[i] != row[j]
+            size += new
+        least = min(least, size)
+    return least
 
 
 def term_counts(tables: Tables, terms: IntArray) -> IntArray:
     """Return cf and df of terms, shape (2, terms); 0 for one that the collection lacks."""
-    counts, known = np.zeros((2, len(terms)), dtype=np.int64), terms >= 0
-    counts[0, known] = tables.collection_frequencies[terms[known]]
-    counts[1, known] = tables.document_frequencies[terms[known]]
-    return counts
-
-
-def _fewest(rows: IntArray) -> int:
-    """Count the distinct terms of the clique that has the fewest."""
-    # Padding is below every term, so that it is first and counts as one change.
-    ordered = np.sort(rows, axis=1)
-    absent = ordered[:, 0] == ABSENT
-    return int((1 + (np.diff(ordered) != 0).sum(axis=1) - absent).min())
+    counts = np.zeros((2, len(terms), 1), np.int64)
+    _count_terms(terms[:, None], tables.collection_frequencies, tables.document_frequencies, counts)
+    return counts[:, :, 0]

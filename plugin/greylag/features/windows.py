@@ -201,21 +201,12 @@ def _match(
     return several
 
 
+@_jit
 def occurrences(
-    ordered: bool,
-    cliques: IntArray,
-    postings: IntArray,
-    sole: Int32Array,
-    having: IntArray,
-    having_offsets: IntArray,
-    starts: IntArray,
-    positions: Int32Array,
-    widths: IntArray,
-    overlap: bool,
-    per_term: bool,
-    first: bool,
-    lead: int,
-) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
+    ordered: bool, cliques: IntArray, postings: IntArray, sole: Int32Array, having: IntArray,
+    having_offsets: IntArray, starts: IntArray, positions: Int32Array, widths: IntArray, overlap: bool, per_term: bool,
+    first: bool, lead: int,
+) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:  # fmt: skip
     """Find the occurrences of cliques, shape (cliques, largest): rows of `postings`, padded with -1.
 
     Cliques whose terms occur once each, which is the most frequent case, are matched without a search. Only matches
@@ -233,20 +224,24 @@ def occurrences(
         The number of matches within each width, or if `first` the position of the first one, counted from 1.
     """
     # A clique matches at most in the documents of its rarest term. Memory that is not written to costs nothing.
-    room = len(cliques) * int((having_offsets[1:] - having_offsets[:-1]).max(initial=0))
+    most, widest, largest = np.int64(0), np.int64(0), cliques.shape[1]
+    for t in range(len(having_offsets) - 1):
+        most = max(most, having_offsets[t + 1] - having_offsets[t])
+    for w in range(len(widths)):
+        widest = max(widest, widths[w])
     sizes, offsets = np.empty(len(cliques), np.int64), np.zeros(len(cliques) + 1, np.int64)
-    documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
+    documents, codes = np.empty(len(cliques) * most, np.int32), np.empty(len(cliques) * most, np.int32)
     # First pass: decide all documents in which each term occurs once. Second: search the others.
-    widest = max(0, *widths.tolist())
     several = _match(
         ordered, cliques, sole, having, having_offsets, widest, per_term, first, lead, sizes, offsets, documents, codes
     )
     tf = np.empty((several, len(widths)), np.int32)
     if several:
-        (limits, last), work = np.empty((2, len(widths)), np.int64), np.empty((3, cliques.shape[1]), np.int64)
+        limits, last = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
+        at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
         several = _count_repeated(
             ordered, cliques, sizes, postings, starts, positions, widths, overlap, per_term, first, lead, limits, last,
-            *work, offsets, documents, codes, tf,
+            at, ends, copies, offsets, documents, codes, tf,
         )  # fmt: skip
     n = offsets[-1]
     return offsets, documents[:n].copy(), codes[:n].copy(), tf[:several].copy()

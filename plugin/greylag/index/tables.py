@@ -188,6 +188,9 @@ def _decode_texts(text: Bytes, starts: IntArray, numbers: IntArray | Int32Array)
     if ((first < 0) | (sizes < 0) | (first + sizes > len(text))).any():
         raise CollectionError(DAMAGE_ERROR)
     joined, bounds = text[ranges(first, sizes)].tobytes(), offsets(sizes).tolist()
+    if joined.isascii():  # as a rule: decoded at once
+        whole = joined.decode()
+        return [whole[begin:end] for begin, end in pairwise(bounds)]
     try:
         return [joined[begin:end].decode() for begin, end in pairwise(bounds)]
     except UnicodeDecodeError:

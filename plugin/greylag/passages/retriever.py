@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -296,14 +296,14 @@ class HybridRetriever:
                 raise ParameterError(
                     f"max_per_group: the field {options.group!r} has no value, so that no limit would apply"
                 )
-        places = {docid: place for place, docid in enumerate(scores.docids)}
-        columns = scores.scores, scores.bm25, scores.general, scores.cosines, confidence
+        docids, places = ranking.docids[: options.k], dict(zip(scores.docids, count(), strict=False))
+        columns = np.array([scores.scores, scores.bm25, scores.general, scores.cosines, confidence])
+        rows = columns[:, [places[docid] for docid in docids]].T.tolist()
         passages = []
-        for rank, docid in enumerate(ranking.docids[: options.k], 1):
+        for rank, (docid, row) in enumerate(zip(docids, rows, strict=True), 1):
             text, fields = self._passages[docid]
-            score, bm25, general, cosine, sure = (float(column[places[docid]]) for column in columns)
             own = {name: _copied(value) for name, value in fields.items()}
-            passages.append(RetrievedPassage(docid, text, own, score, bm25, general, cosine, sure, rank))
+            passages.append(RetrievedPassage(docid, text, own, *row, rank))
         return passages
 
     @guided
@@ -515,11 +515,13 @@ class HybridRetriever:
             return None
         where = _listed(where)
         if callable(where):
-            ids = self.ids
+            ids, nested = self._vectors.docids, self._nested
 
             def holds(number: int) -> bool:
                 own = self._own(ids[number])
-                return bool(where(own | {name: _copied(own[name]) for name in self._nested if name in own}))
+                if nested:
+                    own |= {name: _copied(own[name]) for name in nested if name in own}
+                return bool(where(own))
 
             return holds
         wanted = np.ones(len(self), dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import compress
 
 import numpy as np
@@ -78,7 +78,7 @@ class HybridScores:
 
     def ranking(self) -> Ranking:
         """Return the candidates as a ranking."""
-        return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
+        return Ranking.trusted(self.query.qid, self.query.text, self.docids, self.scores)
 
 
 def combine_scores(
@@ -192,8 +192,9 @@ class HybridSearch(Source):
         """
         row, bm25 = self._dense.row(query), self._bm25.weigh(query.text)
         if callable(among):
-            by_words = self._passing(lambda k: self._bm25.best(bm25, k).tolist(), among)
-            near = self._passing(lambda k: self._nearest(row, k), among)
+            passes = cache(among)  # both sides and all sizes find some of the same documents
+            by_words = self._passing(lambda k: self._bm25.best(bm25, k).tolist(), passes)
+            near = self._passing(lambda k: self._nearest(row, k), passes)
             return self._score(query, row, bm25.__getitem__, by_words, dict.fromkeys(near))
         first = self._bm25.best(bm25 if among is None else np.where(among, bm25, 0.0), self.k)
         return self._score(query, row, bm25.__getitem__, first.tolist(), self._nearest(row, self.k, among))
