@@ -40,13 +40,7 @@ from greylag import (
 )
 from greylag.base import GreylagError, Pipeline, Ranking
 from greylag.diversity import GroupLimit, XQuAD
-from greylag.evaluation import (
-    at_level,
-    evaluate_by_subtopic,
-    pool_runs,
-    read_subtopic_qrels,
-    rerank_by_fold,
-)
+from greylag.evaluation import at_level, evaluate_by_subtopic, pool_runs, read_subtopic_qrels, rerank_by_fold
 from greylag.evaluation.fusion import GivenRun
 from greylag.evaluation.scoring.holes import score_holes
 from greylag.features import FeatureExtractor, Score

@@ -145,11 +145,7 @@ FILES = {
         lambda path: HybridRetriever.load(path, encode),
     ),
     "export": (manifest, write_manifest, read_export),
-    "study": (
-        record,
-        lambda path, content: write_model(path.parent / "out" / runner.FINISHED, content),
-        read_record,
-    ),
+    "study": (record, lambda path, content: write_model(path.parent / "out" / runner.FINISHED, content), read_record),
 }
 
 

@@ -24,14 +24,7 @@ from greylag.base import Pipeline
 from greylag.diversity import CSSVM, DiversityModel, EssentialPages, SVMDiv
 from greylag.evaluation import Evaluation, compare_scores, read_subtopic_qrels
 from greylag.features import FeatureExtractor, candidate_pool
-from greylag.learning import (
-    CoordinateAscent,
-    CuttingPlane,
-    GreedySelection,
-    Objective,
-    RankingData,
-    training_data,
-)
+from greylag.learning import CoordinateAscent, CuttingPlane, GreedySelection, Objective, RankingData, training_data
 from greylag.rankers import ManifoldRanker, RankingModel
 from greylag.recipes import (
     AutomaticRecipe,

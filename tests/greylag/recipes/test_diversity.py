@@ -115,10 +115,7 @@ def test_topics_that_nothing_can_be_learned_from_are_left_out(caplog):
         (lambda: train(FIRST.select_queries(QIDS[:3]), QRELS, INDEX, "svmdiv(validate=true)"), "validate|4|3"),
         (lambda: train(FIRST, {}, INDEX, "svmdiv"), "nothing to learn from"),
         (lambda: train(FIRST, QRELS, None, "svmdiv"), "DiversityRecipe needs an index"),
-        (
-            lambda: train(FIRST, QRELS, INDEX, "svmdiv", query_form=QueryForm(True)),
-            "query_form",
-        ),
+        (lambda: train(FIRST, QRELS, INDEX, "svmdiv", query_form=QueryForm(True)), "query_form"),
         (lambda: fit_svmdiv(FIRST, QRELS, INDEX, preset="other"), "'other'|svmdiv-all-levels"),
     ],
 )

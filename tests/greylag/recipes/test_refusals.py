@@ -14,15 +14,7 @@ from greylag.features.spelling import find_feature, parse_feature
 from greylag.features.stage_registry import StageStep
 from greylag.index import PositionalIndex
 from greylag.learning import GreedySelection, useful_features
-from greylag.rankers import (
-    EstimatorRanker,
-    LengthSlopes,
-    MaxPassage,
-    ModelRanker,
-    RankingModel,
-    RM3Stage,
-    engine_model,
-)
+from greylag.rankers import EstimatorRanker, LengthSlopes, MaxPassage, ModelRanker, RankingModel, RM3Stage, engine_model
 from greylag.recipes import (
     Automatic,
     AutomaticRecipe,

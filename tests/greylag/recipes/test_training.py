@@ -24,16 +24,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.stages import ModelRanker
 from greylag.recipes.automatic import AutomaticRecipe
-from greylag.recipes.baselines import (
-    BM25,
-    LM,
-    MRF_BM25,
-    MRF_LM,
-    SDM,
-    BaselineRecipe,
-    TunedMRFRecipe,
-    parameter_grid,
-)
+from greylag.recipes.baselines import BM25, LM, MRF_BM25, MRF_LM, SDM, BaselineRecipe, TunedMRFRecipe, parameter_grid
 from greylag.recipes.recipe import MRFRecipe, cross_validate
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources

@@ -208,11 +208,7 @@ def test_what_needs_java_is_refused_without_it(tmp_path, monkeypatch, fields, pa
             )
         ),
         (lambda _: FirstStage(model=("bm25", "ql"), fusion="rrf(weights=[1])"), ValueError, "2 runs"),
-        (
-            lambda path: open_index(path / "none.jsonl", None, Context(path / "out")),
-            CollectionError,
-            "none.jsonl",
-        ),
+        (lambda path: open_index(path / "none.jsonl", None, Context(path / "out")), CollectionError, "none.jsonl"),
     ],
 )
 def test_refusals(tmp_path, call, error, part):

@@ -6,14 +6,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from greylag.base import greedy_picks
-from greylag.diversity import (
-    PRESETS,
-    Coverage,
-    CoverageModel,
-    EssentialPages,
-    candidates_from_counts,
-    subtopic_gain,
-)
+from greylag.diversity import PRESETS, Coverage, CoverageModel, EssentialPages, candidates_from_counts, subtopic_gain
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
 from greylag.learning import CuttingPlane, TrainingSet

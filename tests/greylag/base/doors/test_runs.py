@@ -5,16 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from greylag import (
-    GeneralRanker,
-    PositionalIndex,
-    evaluate,
-    fuse_runs,
-    learn_fusion,
-    read_run,
-    read_topics,
-    train,
-)
+from greylag import GeneralRanker, PositionalIndex, evaluate, fuse_runs, learn_fusion, read_run, read_topics, train
 from greylag.base import ParameterError, Ranking, Run
 from greylag.base.doors.runs import as_run
 from greylag.base.doors.topics import as_topics

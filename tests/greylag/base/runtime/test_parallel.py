@@ -301,11 +301,7 @@ def local(**options):
     """A Dask cluster in this process, by default of one worker of one thread."""
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None, **options}
-    with (
-        distributed.LocalCluster(**options) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster), joblib.parallel_config("dask"):
         yield cluster
 
 

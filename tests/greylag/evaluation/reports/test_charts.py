@@ -19,17 +19,7 @@ from greylag.evaluation.reports.charts import (
     differences_chart,
     result,
 )
-from greylag.evaluation.reports.figures import (
-    BELOW,
-    BETTER,
-    GREY,
-    HEIGHT,
-    RESOLUTION,
-    TOP,
-    WIDE,
-    WORSE,
-    write_figure,
-)
+from greylag.evaluation.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
 from greylag.evaluation.reports.scores import group_letters
 from greylag.evaluation.reports.verdict import verdict
 from tests.greylag.studies.samples import Page

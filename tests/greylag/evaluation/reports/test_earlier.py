@@ -141,12 +141,7 @@ def test_measures_are_some_of_those_that_it_has(tmp_path):
 
 def test_scores_above_a_greedy_ranking_are_read_back(tmp_path):
     """In the range of the measure, though above 1."""
-    covers = {
-        "1": "b",
-        "2": "cb",
-        "3": "a",
-        "4": "ca",
-    }  # greedily c comes first, the last of three that are alike
+    covers = {"1": "b", "2": "cb", "3": "a", "4": "ca"}  # greedily c comes first, the last of three that are alike
     qrels = {"q": {subtopic: dict.fromkeys(docids, 1) for subtopic, docids in covers.items()}}
     run, path = {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}, tmp_path / "last.json"
     found = compare({"one": run}, qrels, ["alpha-nDCG@3"])

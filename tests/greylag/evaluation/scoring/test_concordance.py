@@ -9,13 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from greylag.base import ParameterError
 from greylag.evaluation import compare_qrels, evaluate, read_qrels, read_run
-from greylag.evaluation.scoring.concordance import (
-    cohen_kappa,
-    compare_judgements,
-    compare_measures,
-    correlate,
-    tau_ap,
-)
+from greylag.evaluation.scoring.concordance import cohen_kappa, compare_judgements, compare_measures, correlate, tau_ap
 from tests.refusals import refuses
 
 
