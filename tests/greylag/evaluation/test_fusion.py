@@ -244,5 +244,4 @@ def test_rules_of_other_packages_are_entry_points(tmp_path):
         "{'x': 9.0, 'y': 4.0, 'z': 1.4, 'w': 0.1}",
         "False",
     ]
-    with pytest.raises(ParameterError, match="use rrf, combsum, combmnz, or a learned model"):
-        parse_fusion("borda")
+    refuses(lambda: parse_fusion("borda"), ParameterError, "use rrf, combsum, combmnz, or a learned model", "|")

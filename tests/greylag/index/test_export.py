@@ -24,6 +24,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.index.tables import DTYPES
 from tests.greylag.index.samples import TEXTS, make_index
 from tests.processes import python
+from tests.refusals import refuses
 
 
 def exports(index):
@@ -103,8 +104,7 @@ def test_totals_must_equal_lucenes(index, monkeypatch):
             yield type(block)(block.terms[:-1], block.df[:-1], block.docs[:-1], block.tfs[:-1], positions)
 
     monkeypatch.setattr(LuceneIndex, "postings_blocks", shortened)
-    with pytest.raises(CollectionError, match="Lucene counts"):
-        PositionalIndex.from_lucene(index)
+    refuses(lambda: PositionalIndex.from_lucene(index), CollectionError, "Lucene counts", "|")
     assert exports(index) == []
 
 
@@ -212,8 +212,7 @@ def test_what_is_not_read_back_as_written_is_an_error(index, monkeypatch):
             flip(path)
 
     monkeypatch.setattr("greylag.index.array_folder.sync", damaging)
-    with pytest.raises(CollectionError, match=r"positions\.npy"):
-        PositionalIndex.from_lucene(index)
+    refuses(lambda: PositionalIndex.from_lucene(index), CollectionError, "positions.npy")
     assert exports(index) == []
 
 

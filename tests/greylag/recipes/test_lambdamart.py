@@ -18,6 +18,7 @@ from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
+from tests.refusals import refuses
 
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 
@@ -124,14 +125,12 @@ def test_damaged_trees_are_refused(damage, tmp_path):
     else:
         content["learned"] = {f"bushes:{name[6:]}": trees}
     path.write_text(json.dumps(content))
-    with pytest.raises(ModelError, match=r"model\.json"):
-        RankingModel.load(path)
+    refuses(lambda: RankingModel.load(path), ModelError, "model.json")
 
 
 def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
-        LambdaMARTRecipe(LambdaMART("AP"))
+    refuses(lambda: LambdaMARTRecipe(LambdaMART("AP")), DependencyError, "pip install 'lightgbm>=4'", "|")
 
 
 def test_the_recipe_sees_the_training_queries_alone():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
+from tests.refusals import refuses
 
 import greylag
 from greylag import MMR, HybridRetriever, PositionalIndex, Query, Ranking, Run, evaluate, rerank
@@ -205,8 +206,7 @@ def test_engines_languages_and_methods_that_are_not_close_are_not_proposed():
         with pytest.raises(ParameterError) as error:
             call()
         assert wrong not in str(error.value)
-    with pytest.raises(ParameterError, match="it is max_per_group of method 'group-limit'"):
-        cited(TEXTS, max_per_source=1)
+    refuses(lambda: cited(TEXTS, max_per_source=1), ParameterError, "it is max_per_group of method 'group-limit'", "|")
     assert cited(TEXTS, method="group-limit", max_per_group=1, groups=["a", "a"])
 
 
@@ -238,9 +238,7 @@ def test_every_call_of_the_package_names_itself():
     ],
 )
 def test_the_call_is_named(call, parts):
-    with pytest.raises((TypeError, ParameterError, AttributeError)) as error:
-        call()
-    assert [part for part in parts.split() if part not in str(error.value)] == []
+    refuses(call, (TypeError, ParameterError, AttributeError), parts)
 
 
 def test_errors_within_a_call_pass_as_they_are():

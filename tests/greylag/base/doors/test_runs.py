@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.refusals import refuses
 
 from greylag import GeneralRanker, PositionalIndex, evaluate, fuse_runs, learn_fusion, read_run, read_topics, train
 from greylag.base import ParameterError, Ranking, Run
@@ -113,6 +114,4 @@ def test_equal_scores_of_a_frame_go_by_rank():
     ],
 )
 def test_what_is_neither_is_refused(call, parts):
-    with pytest.raises(ParameterError) as refused:
-        call()
-    assert [part for part in parts.split() if part not in str(refused.value)] == []
+    refuses(call, ParameterError, parts)

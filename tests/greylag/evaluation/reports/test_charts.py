@@ -23,6 +23,7 @@ from greylag.evaluation.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESO
 from greylag.evaluation.reports.scores import group_letters
 from greylag.evaluation.reports.verdict import verdict
 from tests.greylag.studies.samples import Page
+from tests.refusals import refuses
 
 
 def test_a_value_without_an_interval_is_a_point():
@@ -103,8 +104,7 @@ def test_a_figure_for_a_paper_has_a_panel_for_each_comparison(tmp_path):
     write_figure(tmp_path / "x.svg", figure)
     assert GREY not in (tmp_path / "x.svg").read_text()
     assert len(ElementTree.parse(tmp_path / "x.svg").findall(f".//{SVG}rect")) == 10
-    with pytest.raises(ParameterError, match=r"x\.jpg"):
-        write_figure(tmp_path / "x.jpg", figure)
+    refuses(lambda: write_figure(tmp_path / "x.jpg", figure), ParameterError, "x.jpg")
 
 
 @pytest.mark.parametrize(("form", "begins"), [("pdf", b"%PDF-"), ("png", b"\x89PNG\r\n")])
@@ -112,8 +112,7 @@ def test_figures_by_cairo(tmp_path, monkeypatch, form, begins):
     figure, path = change_chart(SAME, "a", "b"), tmp_path / f"x.{form}"
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "cairosvg", None)
-        with pytest.raises(DependencyError, match=r"greylag\[figures\]"):
-            write_figure(path, figure)
+        refuses(lambda: write_figure(path, figure), DependencyError, "greylag[figures]")
     assert list(tmp_path.iterdir()) == []
     pytest.importorskip("cairosvg", exc_type=OSError)  # the library cairo may be missing
     write_figure(path, figure)

@@ -28,6 +28,7 @@ from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
+from tests.refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -219,8 +220,7 @@ def test_a_damaged_record_of_the_language(german, tmp_path):
     shutil.copytree(german / "ours", tmp_path / "ours")
     (commit,) = (tmp_path / "ours").glob("segments_*")
     commit.write_bytes(commit.read_bytes().replace(b"language\x02de", b"language\x02dx"))
-    with pytest.raises(CollectionError, match="is damaged: build it again"):
-        LuceneIndex(tmp_path / "ours")
+    refuses(lambda: LuceneIndex(tmp_path / "ours"), CollectionError, "is damaged: build it again", "|")
 
 
 def test_the_language_of_an_index_that_another_program_made(german, caplog):
@@ -247,8 +247,7 @@ def test_an_index_that_changes_before_it_is_opened(documents, tmp_path):
     index = LuceneIndex(tmp_path / "index")
     shutil.rmtree(index.path)
     build_index(docs, index.path)
-    with pytest.raises(CollectionError, match="changed"):
-        index.statistics()
+    refuses(index.statistics, CollectionError, "changed")
 
 
 def test_statistics_equal_anserinis(cacm):
@@ -299,8 +298,7 @@ def test_deleted_documents_are_refused(documents, index_in_parts):
 
 def test_an_index_without_positions(documents, index_in_parts):
     index = index_in_parts(documents, positions=False)
-    with pytest.raises(CollectionError, match="no positions"):
-        next(index.postings_blocks())
+    refuses(lambda: next(index.postings_blocks()), CollectionError, "no positions", "|")
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["index"]
 
 
