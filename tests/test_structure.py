@@ -39,7 +39,7 @@ ROOMS = {
     "features": [{""}, {"learned"}],
     "learning": [{"data"}, {"linesearch"}, {""}, {"structured"}],
     "rankers": [{"manifold"}, {""}],
-    "passages": [{"adapters"}, {"reranking"}, {"retriever"}],
+    "passages": [{"adapters", "held"}, {"reranking"}, {"retriever"}],
 }
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
 NATIVE = {"jnius", "numba", "scipy", "joblib", "yaml"}

@@ -104,6 +104,23 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
         docid = docids[slice(*docid_offsets[order[at] : order[at] + 2])].tobytes().decode()
         first, second = [names[int(np.searchsorted(firsts, d, "right")) - 1] for d in order[at - 1 : at + 1]]
         raise CollectionError(f"the docid {docid!r} is in {first} and in {second}: leave it out of one of them")
+    terms, term_offsets, numbers = merged_terms(shards)
+    size = len(term_offsets) - 1
+    return {
+        "docids": docids,
+        "docid_offsets": docid_offsets,
+        "docid_order": order.astype(np.int32),
+        "document_lengths": np.concatenate([shard.document_lengths for shard in shards]),
+        "terms": terms,
+        "term_offsets": term_offsets,
+        "collection_frequencies": _summed([shard.collection_frequencies for shard in shards], numbers, size),
+        "postings_offsets": offsets(_summed([shard.document_frequencies for shard in shards], numbers, size)),
+        _NUMBERS: numbers,
+    }
+
+
+def merged_terms(shards: Sequence[Shard]) -> tuple[Bytes, IntArray, Int32Array]:
+    """Merge the terms of shards; return their bytes and offsets, and the number of each term, shard after shard."""
     terms, term_offsets = _concatenated([(shard.terms, shard.term_offsets) for shard in shards])
     ascending, repeated = merge_sorted(
         terms, term_offsets, np.arange(len(term_offsets) - 1), offsets([shard.n_terms for shard in shards])
@@ -113,17 +130,7 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
     numbers[ascending] = np.cumsum(~repeated) - 1
     distinct = ascending[~repeated]
     sizes = np.diff(term_offsets)[distinct]
-    return {
-        "docids": docids,
-        "docid_offsets": docid_offsets,
-        "docid_order": order.astype(np.int32),
-        "document_lengths": np.concatenate([shard.document_lengths for shard in shards]),
-        "terms": terms[ranges(term_offsets[distinct], sizes)],
-        "term_offsets": offsets(sizes),
-        "collection_frequencies": _summed([shard.collection_frequencies for shard in shards], numbers, len(distinct)),
-        "postings_offsets": offsets(_summed([s.document_frequencies for s in shards], numbers, len(distinct))),
-        _NUMBERS: numbers,
-    }
+    return terms[ranges(term_offsets[distinct], sizes)], offsets(sizes), numbers
 
 
 def _write_merged(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None:

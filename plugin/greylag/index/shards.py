@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +48,17 @@ class Shard(Tables):
         """
         docs = self.bounds(terms), self.postings_docs, self._width
         return streams.read_frequencies(*docs, self.block_places, self.positions, self.n_documents)
+
+    def decode(self, terms: IntArray) -> tuple[IntArray, IntArray, Located]:
+        """Return where the postings of each term begin and the last ones end, their documents, and their positions."""
+        width, (firsts, ends) = self._width, self.bounds(terms)
+        cuts, numbers = offsets(ends - firsts), ranges(firsts, ends - firsts)
+        # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
+        digits = self.postings_docs[: len(self.postings_docs) // width * width].reshape(-1, width)[numbers]
+        documents = digits @ 256 ** np.arange(width)
+        if (documents >= self.n_documents).any():
+            raise CollectionError(DAMAGE_ERROR)
+        return cuts, documents, self._read(numbers, np.zeros_like(numbers), cuts, 1)
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""

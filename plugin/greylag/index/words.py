@@ -61,7 +61,11 @@ class Words:
         """Return the words of texts, in memory."""
         parts: defaultdict[str, list[Any]] = defaultdict(list)
         write_words(texts, lambda name, array: parts[name].append(array), lambda name: np.concatenate(parts[name]))
-        arrays = {name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()}
+        return cls.holding({name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()})
+
+    @classmethod
+    def holding(cls, arrays: dict[str, Any]) -> Words:
+        """Return the words that these arrays have, which nobody changes from here on."""
         for array in arrays.values():
             array.flags.writeable = False  # as those of a file, for which loops are compiled
         return cls(**arrays)
@@ -140,7 +144,7 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("document_frequencies", np.bincount(entries[1], minlength=len(encoded)))
     append("gram_hashes", hashes)
     frequencies = np.zeros(len(hashes), np.int64)
-    _count_grams(*entries, gram_offsets, grams, np.full(len(hashes), -1), frequencies)
+    count_grams(*entries, gram_offsets, grams, np.full(len(hashes), -1), frequencies)
     append("gram_frequencies", frequencies)
     append("gram_offsets", gram_offsets)
     append("grams", grams)
@@ -183,7 +187,7 @@ def _hash_grams(
 
 
 @_jit
-def _count_grams(
+def count_grams(
     document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, last: IntArray,
     frequencies: IntArray,
 ) -> None:  # fmt: skip

@@ -14,7 +14,7 @@ from itertools import chain, count
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -49,19 +49,29 @@ from greylag.base import (
     write_mappable,
 )
 from greylag.diversity import MMR, GroupLimit, NearDuplicates
-from greylag.index import ArrayVectors, Dense, PositionalIndex, opened_index, packed_index, unit_rows
+from greylag.index import (
+    ArrayVectors,
+    Dense,
+    Numbered,
+    PositionalIndex,
+    opened_index,
+    packed_index,
+    spliced,
+    unit_rows,
+)
+from greylag.passages.held import PLAIN, HeldPassages, Passage
 from greylag.passages.reranking import Encoder, check_field
 from greylag.rankers import Explanation, explain
 from greylag.recipes import Among, HybridScores, HybridSearch, general_model_for
 
 Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
-_PLAIN = {str, int, float, bool, type(None)}  # what nobody can change
-_VERSION = b"3"  # of the file
+_VERSION = b"4"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
+_Held = TypeVar("_Held")
 _FEWEST = 10  # questions for a threshold
 _COMPARED = 5  # times k passages are compared for near-duplicates
 
@@ -143,23 +153,19 @@ class HybridRetriever:
         weight: float = 1.0,
     ) -> None:
         check_counts(depth=depth)
-        given = _passages(passages)
-        if not given:
-            raise ParameterError("there are no passages: give one at least")
+        given = _some(_passages(passages))
         docids, texts = tuple(given), [text for text, _ in given.values()]
         rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
         if vectors is not None:
-            # First, middle and last: vectors in another order, or of another encoder, differ in one of them.
-            some = sorted({0, len(texts) // 2, len(texts) - 1})
-            _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
+            _compare_some(encode, given, rows)
             rows = rows.copy() if rows.flags.writeable else rows  # the caller may write to its own
         index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
-        self._hold(given, encode, encode_query, rows, index, language, depth, weight)
+        self._hold(HeldPassages.of(given), encode, encode_query, rows, index, language, depth, weight)
         self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
 
     def _hold(
         self,
-        passages: dict[str, tuple[str, dict[str, Any]]],
+        passages: HeldPassages,
         encode: Encoder | Any,
         encode_query: Encoder | Any,
         rows: Dense,
@@ -172,12 +178,10 @@ class HybridRetriever:
         self._passages, self._index = passages, index
         self._encode, self._encode_query = encode, encode_query or encode
         self._depth, self._language = int(depth), language
-        every = [fields for _, fields in passages.values()]
-        self._fields = [*{"id", "text"}.union(*every)]
-        # Those that a function could change; the others need no copy for each.
-        nested = (name for fields in every for name, value in fields.items() if type(value) not in _PLAIN)
-        self._nested = [*{*nested}]
-        self._vectors = ArrayVectors(tuple(passages), rows, self._query_vector)
+        self._fields = [*{"id", "text"}.union(passages.fields)]
+        self._nested = [*passages.nested]  # those that a function could change; the others need no copy for each
+        docids = Numbered.of(passages, index, np.arange(len(passages)))
+        self._vectors = ArrayVectors(docids, rows, self._query_vector)
         self._hybrid = HybridSearch(index, self._vectors, k=depth, weight=weight)
         self._encoded: dict[str, Dense] = {}  # queries of the batches under way
         self._fields_read: dict[str, Any] = {}  # that were filtered by
@@ -395,46 +399,56 @@ class HybridRetriever:
         remove : str, int or iterable of them, optional
             The identifiers of passages that go first: one that is added, too, is replaced.
         """
-        by_docid = dict(self._passages) if passages is None else _passages(passages)
+        entries = dict[str, Passage | int](self._passages.entries if passages is None else _passages(passages))
         for docid in [] if remove is None else _members(remove):
-            if by_docid.pop(as_identifier(docid, "remove: an id"), None) is None:
+            if entries.pop(as_identifier(docid, "remove: an id"), None) is None:
                 raise ParameterError(f"remove: no passage has the id {docid!r}, or it is given twice")
         for docid, passage in ({} if add is None else _passages(add)).items():
-            if by_docid.setdefault(docid, passage) is not passage:
+            if entries.setdefault(docid, passage) is not passage:
                 raise ParameterError(f"add: there is a passage {docid!r}: give another id, or remove= that one, too")
-        texts = [text for text, _ in by_docid.values()]
-        earlier = [(docid, text) for docid, (text, _) in self._passages.items()]
-        own = dict(zip(earlier, self._vectors.array, strict=True))  # two of one text may have been given two vectors
-        rows = {text: row for (_, text), row in own.items()}
-        new = [text for text in dict.fromkeys(texts) if text not in rows]
-        fresh, width = _encoded(self._encode, new), self._vectors.array.shape[1]
-        if new and fresh.shape[1] != width:
-            raise ParameterError(f"the encoder's vectors have {fresh.shape[1]} dimensions, and the retriever's {width}")
-        rows |= zip(new, fresh, strict=True)
+        held = self._passages.changed(_some(entries))
+        sources, new = self._sources(held)
+        rows = self._vectors.array
+        if new:
+            fresh = _encoded(self._encode, new)
+            if (size := fresh.shape[1]) != (width := rows.shape[1]):
+                raise ParameterError(f"the encoder's vectors have {size} dimensions, and the retriever's {width}")
+            rows = np.concatenate([rows, ArrayVectors(new, fresh).documents(new)])
+        rows = rows[sources]
+        _compare_some(self._encode, held, rows)
+        index = spliced(self._index, [*held], sources, new)
+        made = HybridRetriever.__new__(HybridRetriever)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
-        vectors = [own.get((docid, text), rows[text]) for docid, (text, _) in by_docid.items()]
-        made = {docid: {**fields, "text": text} for docid, (text, fields) in by_docid.items()}
-        return HybridRetriever(made, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
+        made._hold(held, self._encode, self._encode_query, rows, index, **settings)
+        made.search(held[next(iter(held))][0], 1)
+        return made
+
+    def _sources(self, held: HeldPassages) -> tuple[IntArray, list[str]]:
+        """Return the place of a passage with the same text for each of others, and the new texts, which follow."""
+        old, sources, others = self._passages, np.full(len(held), -1), dict[int, str]()
+        places = dict(zip(old, range(len(old)), strict=True))
+        for number, (docid, entry) in enumerate(held.entries.items()):
+            if docid in places and (entry is old.entries[docid] or old[docid][0] == held[docid][0]):
+                sources[number] = places[docid]  # its own, as two of one text may have been given two vectors
+            else:
+                others[number] = held[docid][0]
+        left = np.ones(len(old) if others else 0, dtype=bool)
+        left[sources[sources >= 0] if others else []] = False
+        docids = self._vectors.docids
+        by_text = {old[docids[place]][0]: place for place in np.flatnonzero(left).tolist()}
+        new = [text for text in dict.fromkeys(others.values()) if text not in by_text]
+        by_text |= zip(new, range(len(old), len(old) + len(new)), strict=True)
+        sources[[*others]] = [*map(by_text.__getitem__, others.values())]
+        return sources, new
 
     @guided
     def save(self, path: str | Path) -> None:
         """Write passages, whose fields have to be what JSON has, with vectors and index to one file, as a whole."""
         _check_path(path)
-        passages = [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()]
-        for passage in passages:
-            try:
-                kept = json.loads(json.dumps(passage, allow_nan=False))
-            except (TypeError, ValueError, RecursionError) as error:
-                raise ParameterError(f"passage {passage['id']}: a field cannot be saved: {error}") from None
-            # By their spelling, which tells kinds of numbers and of mappings, too.
-            if changed := [name for name in passage if name not in kept or repr(kept[name]) != repr(passage[name])]:
-                raise ParameterError(
-                    f"passage {passage['id']}: the field {changed[0]!r} cannot be saved: {shown(passage[changed[0]])}; "
-                    "names are strings, and values what JSON has"
-                )
-        content = {"language": self._language, "depth": self._depth, "weight": self.weight, "passages": passages}
+        content = {"language": self._language, "depth": self._depth, "weight": self.weight}
         arrays = {
             "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
+            **self._passages.packed(),
             "vectors": self._vectors.array,
             "query": _encoded(self._encode_query, [_PROBE]),
             **packed_index(self._index),
@@ -446,28 +460,25 @@ class HybridRetriever:
     def load(cls, path: str | Path, encode: Encoder | Any, *, encode_query: Encoder | Any = None) -> HybridRetriever:
         """Open what `save` wrote, mapped; `FormatError` if it has changed, or is of other encoders."""
         _check_path(path)
-        arrays = map_arrays(path, "content", "vectors", "query")
-        if not np.array_equal(arrays.pop("digest", []), _digest(arrays)):
-            raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
+
+        def check(arrays: dict[str, Any]) -> None:
+            if not np.array_equal(arrays.pop("digest", []), _digest(arrays)):
+                raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
+
+        arrays = map_arrays(path, "content", "vectors", "query", check=check)
         with naming(Path(path)):
             try:
                 content = parse_json(arrays["content"].tobytes())
-            except (ValueError, RecursionError) as error:
+                language, depth, weight = (content[name] for name in ("language", "depth", "weight"))
+                index, rows = opened_index(arrays, language), arrays["vectors"]
+                passages = HeldPassages.opened(index.docids_of(np.arange(len(rows))), arrays)
+            except (ValueError, KeyError, TypeError) as error:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
-            if not isinstance(content, dict) or content.keys() != {"language", "depth", "weight", "passages"}:
-                raise ParameterError("is no retriever that was saved: it has not its language, depth, weight, passages")
-            listed = content.pop("passages")
-            if not (listed and isinstance(listed, list)) or not all(
-                isinstance(passage, dict) and passage.keys() >= {"id", "text"} for passage in listed
-            ):
-                raise ParameterError("is no retriever that was saved: a passage has no id or no text, or there is none")
-            passages, rows = _passages(listed), arrays["vectors"]
             some = next(iter(passages))
             _compare(encode, {f"passage {some!r}": passages[some][0]}, rows[:1])
             _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
-            index = opened_index(arrays, content["language"])
             retriever = cls.__new__(cls)
-            retriever._hold(passages, encode, encode_query, rows, index, **content)
+            retriever._hold(passages, encode, encode_query, rows, index, language, depth, weight)
         return retriever
 
     @property
@@ -628,10 +639,16 @@ def _forms(value: Any) -> tuple[Any, ...]:
 
 def _copied(value: Any) -> Any:
     """Copy what somebody could change."""
-    return value if type(value) in _PLAIN else deepcopy(value)  # which takes its time
+    return value if type(value) in PLAIN else deepcopy(value)  # which takes its time
 
 
-def _passages(given: PassagesLike) -> dict[str, tuple[str, dict[str, Any]]]:
+def _some(passages: dict[str, _Held]) -> dict[str, _Held]:
+    if not passages:
+        raise ParameterError("there are no passages: give one at least")
+    return passages
+
+
+def _passages(given: PassagesLike) -> dict[str, Passage]:
     """Return texts and other fields of passages by identifier."""
     passages = as_passages(given)
     keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
@@ -677,6 +694,14 @@ def _in_order(items: list[Any]) -> list[Any]:
         raise ParameterError(f"the encoder returned items with the indexes {shown(places)}: each text has one, from 0")
     by_place = dict(zip(places, vectors, strict=True))
     return [by_place[n] for n in range(len(items))]
+
+
+def _compare_some(encode: Encoder | Any, passages: Mapping[str, Passage], rows: Dense) -> None:
+    """Raise `ParameterError` unless vectors are the encoder's of passages: the first, the middle and the last one."""
+    # Vectors in another order, or of another encoder, differ in one of them.
+    docids = [*passages]
+    some = sorted({0, len(docids) // 2, len(docids) - 1})
+    _compare(encode, {f"passage {docids[n]!r}": passages[docids[n]][0] for n in some}, rows[some])
 
 
 def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> None:

@@ -1,4 +1,7 @@
-"""The object for a service, against `HybridSearch` and plain filters of its candidates."""
+"""The object for a service, against `HybridSearch` and plain filters of its candidates.
+
+Tests `retriever` and `held`.
+"""
 
 import asyncio
 import pickle
@@ -321,6 +324,53 @@ def test_passages_are_added_and_removed_and_only_new_texts_encoded():
     assert (len(old), "p4" in old, "p4" in new, 4 in new) == (60, True, False, False)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_comes_and_goes_is_as_made_anew(tmp_path, seed):
+    """Passages of a file and new ones, whose fields, texts and identifiers change, repeat, and change places."""
+    rng, path = np.random.default_rng(seed), tmp_path / "saved"
+
+    def passage():
+        extra = [{}, {"tags": ["a"]}, {"group": int(rng.integers(4))}, {"odd": 1.5}][rng.integers(4)]
+        return {"text": " ".join(rng.choice(WORDS, rng.integers(0, 9))), "source": f"s{rng.integers(3)}", **extra}
+
+    passages = {f"p{n}": passage() for n in range(20)}
+    retriever = HybridRetriever(passages, encode)
+    for step in range(5):
+        ids = [*passages]
+        remove = rng.choice(ids, 5, replace=False).tolist()
+        add = {docid: passage() for docid in [*remove[:2], f"new{step}", f"old{step}"]}
+        add[f"text{step}"] = {"text": passages[ids[1]]["text"]}
+        if step % 2:
+            passages = {docid: one for docid, one in passages.items() if docid not in remove} | add
+            retriever = retriever.with_passages(add=add, remove=remove)
+        else:
+            passages = dict(rng.permutation([*{**passages, **add}.items()]).tolist())
+            retriever = retriever.with_passages(passages)
+        retriever.save(path)
+        retriever = HybridRetriever.load(path, encode) if rng.integers(2) else retriever
+        fresh = HybridRetriever(passages, encode)
+        assert [(docid, retriever[docid]) for docid in retriever] == [(docid, fresh[docid]) for docid in fresh]
+        assert sorted(retriever._fields) == sorted(fresh._fields)
+        assert sorted(retriever._nested) == sorted(fresh._nested)
+        np.testing.assert_array_equal(retriever.vectors(retriever.ids), fresh.vectors(fresh.ids))
+        for query in QUERIES:
+            for where in (None, {"source": "s1"}, lambda fields: "tags" in fields):
+                assert retriever.search(query, where=where) == fresh.search(query, where=where)
+
+
+def test_passages_without_identifiers_keep_what_is_known_of_their_texts():
+    asked = []
+
+    def counted(texts):
+        asked.extend(texts)
+        return encode(texts)
+
+    old = HybridRetriever([*TEXTS.values()], counted)
+    asked.clear()
+    assert old.with_passages([*TEXTS.values()][1:]).ids == [*map(str, range(59))]
+    assert len(asked) == 4  # three are compared, and one warms up
+
+
 def test_passages_can_be_looked_up():
     retriever = HybridRetriever([{"id": 7, "text": "a cat", "tags": ["x"]}, "a dog"], encode)
     assert (7 in retriever, "7" in retriever, np.int64(7) in retriever, 1 in retriever, None in retriever) == (
@@ -434,9 +484,14 @@ def test_saved_and_loaded_whole(tmp_path):
             continue
         assert found.search("cat") == retriever.search("cat")  # of a byte that is not read
     del arrays["digest"]
-    lacking = np.frombuffer(arrays["content"].tobytes().replace(b'"id"', b'"ip"'), np.uint8)
+    lacking = np.frombuffer(arrays["content"].tobytes().replace(b'"depth"', b'"width"'), np.uint8)
+    fewer = arrays["passage_offsets"][:-1]
     wider = arrays["index.docid_order"].astype(np.int64)
-    for changed, part in (({"content": lacking}, "no id"), ({"index.docid_order": wider}, "no index")):
+    for changed, part in (
+        ({"content": lacking}, "no retriever|'depth'"),
+        ({"passage_offsets": fewer}, "not as many passages"),
+        ({"index.docid_order": wider}, "no index"),
+    ):
         with (tmp_path / "lacking").open("wb") as file:
             write_mappable(file, {"digest": _digest(arrays | changed), **arrays, **changed})
         refuses(

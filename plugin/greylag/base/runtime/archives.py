@@ -6,7 +6,7 @@ import math
 import mmap
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -83,13 +83,18 @@ def write_mappable(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
                 content.write(np.ascontiguousarray(array).data)
 
 
-def map_arrays(path: str | Path, *needed: str) -> dict[str, Any]:
-    """Map the arrays of an archive that `write_mappable` wrote by name, read-only; `FormatError` if it is none."""
+def map_arrays(path: str | Path, *needed: str, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Map the arrays of an archive that `write_mappable` wrote by name, read-only; `FormatError` if it is none.
+
+    `check` may read all of them, which takes no memory after it.
+    """
     with _errors_of(path, needed), _PARSING, open(path, "rb") as file:
         content, members = _mapped(file), zipfile.ZipFile(file).infolist()
         arrays = {member.filename.removesuffix(".npy"): _array_in(content, file, member) for member in members}
         if lacking := [name for name in needed if name not in arrays]:
             raise ValueError(f"no {lacking[0]}")
+        check(arrays)
+        content.madvise(mmap.MADV_DONTNEED)  # what is used is mapped again
     return arrays
 
 

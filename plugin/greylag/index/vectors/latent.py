@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ DIMENSIONS = 100
 """The number of dimensions, at most."""
 SAMPLE = 20_000
 """The largest number of documents that are decomposed; the others are folded in."""
+FOLDED = 0.1
+"""The share of texts that may have come or gone before `keep_basis` has V computed anew."""
+ALWAYS_ANEW = 1000
+"""Up to this number of texts, which take a tenth of a second."""
 MAX_DENSE_SIZE = 200
 """Up to this number of documents or terms, the decomposition is full: ARPACK may fail, and depends on earlier calls."""
 _MIN_SINGULAR_VALUE = 1e-10  # of the largest singular value; below it are rounding errors of 0
@@ -87,22 +91,53 @@ def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatA
 def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """Return the row of V of each term, -1 for one without, shape (V,), and these rows."""
     if index.background is None:
-        return index.cache(_decomposed)
+        return index.cache(_decomposed)[:2]
     from greylag.index.beside import terms_of_background
 
-    background_rows, right = index.background.cache(_decomposed)
+    background_rows, right, _ = index.background.cache(_decomposed)
     # The texts' own terms are not in the background's space, and are left out.
     places = np.full(index.n_terms, -1)
     places[terms_of_background(index, index.background)] = background_rows
     return places, right
 
 
-def keep_decomposed(index: PositionalIndex, rows: IntArray, right: FloatArray) -> None:
-    """Give an index what `decomposed` returned, before it is asked for."""
-    index.cache(_decomposed, (rows, right))
+class Basis(NamedTuple):
+    """The space of an index's latent vectors."""
+
+    rows: IntArray  # of V, of each term, -1 for one without, shape (V,)
+    right: FloatArray  # these rows
+    changed: int = 0  # the number of texts that came or went since V was computed
 
 
-def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
+def basis_of(index: PositionalIndex) -> Basis:
+    """Return the basis of an index, as `keep_basis` and files keep it."""
+    return index.cache(_decomposed)
+
+
+def keep_basis(index: PositionalIndex, changed: PositionalIndex, terms: IntArray, more: int) -> None:
+    """Give an index that was made by changing another one its basis, while few texts have changed since.
+
+    `terms` are the new numbers of the old terms, shape (V,), -1 for one that is gone, and `more` the number of texts
+    that came or went. V is computed anew from `FOLDED` of the texts on, and for up to `ALWAYS_ANEW`. Until then, texts
+    that came are folded in with the present weights of their terms, as queries are; a term that V lacks is left out.
+    """
+    if changed.n_documents <= ALWAYS_ANEW:
+        return
+    rows, right, before = basis_of(index)
+    if before + more > FOLDED * changed.n_documents:
+        return
+    kept, left = np.full(changed.n_terms, -1), terms >= 0
+    kept[terms[left]] = rows[left]
+    kept.flags.writeable = False
+    changed.cache(_decomposed, Basis(kept, right, before + more))
+
+
+def load_basis(index: PositionalIndex, basis: Basis) -> None:
+    """Give an index the basis that a file has."""
+    index.cache(_decomposed, basis)
+
+
+def _decomposed(index: PositionalIndex) -> Basis:
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE} {_VERSION}".encode()
     stored = store.load(key) if store else None
@@ -114,7 +149,7 @@ def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     rows = np.full(index.n_terms, -1)
     rows[terms] = np.arange(len(terms))
     rows.flags.writeable = right.flags.writeable = False  # as those of a file, for which loops are compiled
-    return rows, right
+    return Basis(rows, right)
 
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:

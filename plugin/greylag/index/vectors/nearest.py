@@ -147,7 +147,7 @@ class VectorSearch(Source):
         places = np.linspace(0, len(docids) - 1, min(len(docids), SAMPLE)).round().astype(int).tolist()
         units = unit_rows(self._searched.documents([docids[place] for place in places]))
         with one_blas_thread():  # sums must not depend on the number of threads
-            products = (units @ units.T)[np.triu_indices(len(units), 1)]
+            products = (units @ units.T)[~np.tri(len(units), dtype=bool)]
         if not len(products):
             return 0.0, 0.0
         spread = float(products.std())
