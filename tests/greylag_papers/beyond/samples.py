@@ -1,4 +1,6 @@
-"""Two parts of the demonstration's topics as collections."""
+"""Two parts of the demonstration's topics as collections, and a stand-in for an encoder."""
+
+import numpy as np
 
 from tests.greylag.studies.samples import DEMO
 
@@ -12,3 +14,9 @@ def two_parts(folder, settings, second=COLLECTION, **fields):
         parts[name] = {"collection": collection, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
     made = settings.model_validate({"name": "small", "collections": parts, **fields})
     return made.model_copy(update={"data_folder": folder, "file_folder": folder})
+
+
+def lengths(text):
+    """Letters' frequencies, of unit length."""
+    counts = np.array([text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"], dtype=float)
+    return np.asarray(counts / np.linalg.norm(counts))

