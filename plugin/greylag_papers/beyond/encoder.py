@@ -85,8 +85,8 @@ class Settings(Experiment):
     """The numbers of documents per topic, of BM25 and of the encoder; rows of the first are named without it."""
     measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The measures that are compared; the first chooses weights."""
-    questions: Annotated[tuple[Positive, ...], Field(min_length=1)] = (5, 10, 20, 40)
-    """The numbers of judged questions that a weight is learned from, at the last depth."""
+    questions: tuple[Positive, ...] = ()
+    """Numbers of judged questions that a weight is learned from, at the last depth; none by default: nothing is asked."""
     draws: Positive = 20
     """How often they are drawn."""
     seed: Seed = 0
@@ -134,7 +134,7 @@ class Opened:
 
     scores: Mapping[str, Mapping[str, Scores]]
     fingerprint: str
-    answers: questions.Answers
+    answers: questions.Answers | None = None
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
@@ -151,7 +151,8 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
     names = [*parts]
     for place, (name, part) in enumerate(parts.items()):
         others = [other for other in (names[place:] + names[:place]) if related[other] != related[name]]
-        foreign = [query for other in others[:STRANGERS] for query in some_queries(other, parts[other])]
+        strangers = others[:STRANGERS] if settings.questions else []
+        foreign = [query for other in strangers for query in some_queries(other, parts[other])]
         with context.timed(name):
             opened[name] = _open(settings, part, foreign, encode, replace(context, folder=context.folder / name))
     return opened
@@ -179,6 +180,8 @@ def _open(settings: Settings, part: PartSettings, foreign: Sequence[Query], enco
             for column, label in enumerate(labels):
                 single = replace(every, measures=(every.measures[column],), values=every.values[:, [column]])
                 scores[label][system] = single
+    if not settings.questions:
+        return Opened(scores, opened.index.fingerprint)
     search = HybridSearch(opened.index, vectors, k=settings.depths[-1])
     answers = questions.ask(
         *(search, opened.topics, opened.qrels, foreign),
@@ -267,10 +270,11 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         sections.append(
             Section(label, "", [means_table(label, means), comparison_table(f"{label}, less {USUAL}", *tests)])
         )
-    of_questions = questions.rows_of({name: part.answers for name, part in opened.items()}, related)
-    sections.append(questions.section(of_questions))
+    if answers := {name: part.answers for name, part in opened.items() if part.answers}:
+        rows |= (of_questions := questions.rows_of(answers, related))
+        sections.append(questions.section(of_questions))
     return Outcome(
-        scores=rows | of_questions,
+        scores=rows,
         results={"scores": results},
         title="Beside an encoder",
         sections=sections,

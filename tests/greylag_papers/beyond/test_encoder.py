@@ -12,7 +12,7 @@ from greylag.index import ArrayVectors, LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
 from greylag.recipes import GeneralRanker, HybridSearch
 from greylag.studies.study import Context
-from greylag_papers.beyond import encoder
+from greylag_papers.beyond import encoder, questions
 from greylag_papers.beyond.encoder import (
     COSINES,
     ENCODER,
@@ -60,7 +60,9 @@ def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch):
 
 def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(encoder, "load_encoder", lambda: lengths)
-    settings, context = two_parts(tmp_path, Settings, depths=(50, 20)), Context(tmp_path / "out")
+    ask, asked = questions.ask, []
+    monkeypatch.setattr(questions, "ask", lambda *args: asked.append([one.text for one in args[3]]) or ask(*args))
+    settings, context = two_parts(tmp_path, Settings, depths=(50, 20), questions=(5,)), Context(tmp_path / "out")
     outcome = STUDY.run(settings, STUDY.open(settings, context), context)
 
     build_index(DEMO / "docs.jsonl", tmp_path / "index")
@@ -99,6 +101,11 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
         row = outcome.scores[f"all, nDCG@10, {one} less {other}"]
         of_parts = [outcome.scores[f"{name}, nDCG@10"] for name in ("one", "two")]
         assert row["mean"] == pytest.approx(np.mean([part[one] - part[other] for part in of_parts]))
+    learned = [outcome.scores[f"{name}, learned weight"] for name in ("one", "two")]
+    row = outcome.scores["all, learned weight, 5 questions"]
+    assert row["mean"] == pytest.approx(np.mean([own["5 questions"] for own in learned]))
+    topics = [*read_topics(DEMO / "topics.tsv").values()]
+    assert asked == [topics[14:], topics[:14]]  # each of the other's
 
 
 def test_a_weight_is_chosen_by_the_sum_of_mean_and_least_gain():
@@ -113,7 +120,7 @@ def test_no_collection_chooses_its_own_weight_nor_one_related_to_it():
 
     def collection(best):
         weighted = {name: scores(0.9 if weight == best else 0.5) for name, weight in WEIGHTS.items()}
-        return Opened({"nDCG@10": {SUM: scores(0.5), **weighted}}, "", None)
+        return Opened({"nDCG@10": {SUM: scores(0.5), **weighted}}, "")
 
     opened = {"a": collection(0.25), "b": collection(0.25), "c": collection(0.31)}
     settings = Settings.model_construct(depths=(10,), measures=("nDCG@10",), collections={})
