@@ -15,7 +15,7 @@ Layout of the arrays, for n documents of q queries, `relevant` of them relevant:
   documents ``offsets[i]:offsets[i + 1]``, and ``relevant_offsets`` numbers the relevant ones of all queries.
 - ``gains`` has a gain for each document in that order, or for each relevant one; ``weights`` are the normalisers of the
   queries, or of the queries of relevant documents.
-- ``divisor[rank]`` divides H at a rank, and is infinite beyond the cut-off; ``discount[rank]`` is its inverse.
+- ``divisor[rank]`` divides H at a rank, and is infinite beyond the cut-off.
 - ``state`` is a tuple (above, count, reach) of arrays of shape (relevant,); reach is Q.
 - ``steps`` and ``events``, shape (m,), are the swaps: where a relevant document and another one cross, and which. An
   event is 2^32 times the number of the relevant document, plus twice the number + 1 of the other one if it is relevant,
@@ -70,19 +70,10 @@ DIFFERENCE_ROUNDING = 2.0**-46
 FLOAT32_ROUNDING = 1.2e-7
 # Documents of a bin of scores, on average: few enough that a search looks at few too many.
 DOCUMENTS_PER_BIN = 4
-# Half the x axis is followed in this number of strips. In each, only documents near the top need to be looked at.
+# The x axis has this number of strips, in each of which documents that stay below the top are found.
 STRIPS = 8
-# Crossings that differ by less than this fraction of themselves may be in the wrong order by rounding.
-ORDER_TOLERANCE = 1e-15
 # What begins as a literal 0 has a type of its own, for which Numba compiles a function once more.
 ZERO: Any = np.int64(0)
-# Rows of the arrays of `survey_top`. Of a query's documents:
-S, V, GAIN, ROW = range(4)
-# Of a query's measure: at the left end of the bucket, the highest within it so far, and now.
-LEFT, HIGHEST, VALUE = range(3)
-# Of all queries, by bucket: how the measure changes, how much it may rise above the left end, and, by left end, how
-# much changes so near to it that they may be on its other side.
-CHANGE, SLACK, BLUR = range(3)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -720,292 +711,62 @@ def _crossing_after(lines: Any, x: float) -> float:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Top ranks: follow them exactly, from change to change
+# Top ranks: leave out the documents that never come there
 #
-# Along scores s + x v, the top k of n documents change far less often than relevant documents swap with others, and
-# the first relevant document is passed still less often. So the measure of each query is followed exactly, from change
-# to change: nDCG@k, P@k and ERR@k by `_follow_top`, RR by `_follow_first`. The changes of all queries are entered by
-# bucket of the x axis, which gives the mean measure at the ends of buckets and bounds it within. Buckets are of equal
-# width on the axis of `_position`. A change that is so close to the end of a bucket that rounding could put it on
-# either side is taken to be on both.
+# Below a cut-off, ranks count for nothing, and most documents never rise above it, wherever x is. The measure of the
+# others alone is the same at every x, and has few crossings. Of RR, relevant documents that are never the first count
+# for nothing, either.
 # ----------------------------------------------------------------------------------------------------------------------
 
 
 @_jit
-def survey_top(
-    first: bool,
-    cascade: bool,
-    discount: FloatArray,
-    lines: Any,
-    gains: FloatArray,
-    weights: FloatArray,
-    span: tuple[float, float],
-    number: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Bound the measure in B = `number` buckets of an interval of the x axis, whose ends are `span`, infinite or not.
+def may_count(first: bool, depth: int, lines: Any) -> Any:
+    """Return which documents may be among the top `depth` of their query at some x, shape (n,), and perhaps others.
 
-    `first` says whether only the first relevant document counts (RR), and `cascade` whether Q is of interest (ERR).
-    `discount`, shape (depth + 2,), is 0 at rank 0 and beyond the cut-off. Returns at most the measure at the left end
-    of each bucket, and at least the measure within it.
+    With `first`, a relevant document that is never above all other relevant ones is left out, too.
     """
-    s, v, rows, offsets, relevant_offsets = lines
-    table, state = np.zeros((3, number + 1)), np.empty(3)
-    start = 0.0
-    axis = _position(span[0]), number / (_position(span[1]) - _position(span[0]))
-    within = span[0] - END_TOLERANCE * abs(span[0]), span[1] + END_TOLERANCE * abs(span[1])
-    longest = _longest(offsets)
-    buffer, room = np.empty((4, longest)), np.empty((2, longest))
-    for q in range(len(weights)):
+    s, v, _, offsets, relevant_offsets = lines
+    kept = np.ones(len(s), np.bool_)
+    for q in range(len(offsets) - 1):
         begin, end = offsets[q], offsets[q + 1]
-        relevant = relevant_offsets[q + 1] - relevant_offsets[q]
-        if relevant == 0:
-            continue
-        docs, times = buffer[:, : end - begin], room[:, : end - begin]
-        for d in range(end - begin):
-            docs[S, d], docs[V, d] = s[begin + d], v[begin + d]
-            docs[GAIN, d], docs[ROW, d] = gains[begin + d], rows[begin + d]
+        relevant = begin + relevant_offsets[q + 1] - relevant_offsets[q]
         if first:
-            start += _follow_first(discount, docs, relevant, weights[q], within, axis, times, state, table)
-        else:
-            start += _follow_top(cascade, discount, docs, weights[q], within, axis, times[0], state, table)
-    values, bounds, total = np.empty(number), np.empty(number), 0.0
-    for b in range(number):
-        total += table[CHANGE, b]
-        value = start + total - table[CHANGE, b]  # at the left end
-        values[b] = value - table[BLUR, b]
-        bounds[b] = value + table[SLACK, b] + table[BLUR, b] + table[BLUR, b + 1]
-    return values, bounds
+            _leave_out(1, s[begin:relevant], v[begin:relevant], kept[begin:relevant])
+        _leave_out(depth, s[begin:end], v[begin:end], kept[begin:end])
+    return kept
 
 
 @_jit
-def _enter(
-    x: float, value: float, weight: float, bucket: int, axis: tuple[float, float], state: FloatArray, table: FloatArray
-) -> int:
-    """Enter that a query's measure is `value` from x on, to the right of all changes before; the bucket of x."""
-    place = min(max((_position(x) - axis[0]) * axis[1], 0.0), table.shape[1] - 1.0)
-    now_in = int(min(place, table.shape[1] - 2))
-    if now_in != bucket:
-        _close(weight, bucket, state, table)
-    change = weight * (value - state[VALUE])
-    near = END_TOLERANCE * axis[1] * min(1.0, abs(x)) / (1.0 + min(1.0, abs(x))) ** 2 + 1e-9
-    if place - now_in < near:
-        table[BLUR, now_in] += abs(change)
-    elif now_in + 1.0 - place < near:
-        table[BLUR, now_in + 1] += abs(change)
-    table[CHANGE, now_in] += change
-    state[HIGHEST], state[VALUE] = max(state[HIGHEST], value), value
-    return now_in
+def _leave_out(k: int, s: FloatArray, v: FloatArray, kept: Any) -> None:
+    """Unmark lines that are below k others at both ends of each strip of the x axis, and so between them, too."""
+    n = len(s)
+    if n <= k:
+        return
+    left, right, both = -v, np.empty(n), np.empty(n)  # scores at x = -infinity, and at the ends of a strip
+    near, top = np.zeros(n, np.bool_), np.arange(k)
+    margin = DIFFERENCE_ROUNDING * max(np.abs(s).max(), np.abs(v).max())
+    for strip in range(1, STRIPS + 1):
+        u = 2.0 * strip / STRIPS - 1.0
+        for d in range(n):
+            right[d] = (1.0 - abs(u)) * s[d] + u * v[d]
+            both[d] = left[d] + right[d]  # the order somewhere between the ends
+        lowest = _lowest(both, top)
+        for d in range(n):
+            if both[d] > both[top[lowest]] and d not in top:
+                top[lowest] = d
+                lowest = _lowest(both, top)
+        low_left, low_right = left[top].min() - margin, right[top].min() - margin
+        for d in range(n):
+            near[d] |= (left[d] >= low_left) | (right[d] >= low_right)
+        left, right = right, left
+    for d in range(n):
+        kept[d] &= near[d]
 
 
 @_jit
-def _close(weight: float, bucket: int, state: FloatArray, table: FloatArray) -> None:
-    """Enter how far a query's measure rises in a bucket above its left end, and go on to the next one."""
-    table[SLACK, bucket] += weight * (state[HIGHEST] - state[LEFT])
-    state[LEFT], state[HIGHEST] = state[VALUE], state[VALUE]
-
-
-@_jit
-def _above(docs: FloatArray, a: int, b: int, x: float) -> bool:
-    """Return whether document a is above document b just to the right of x."""
-    apart, slope = docs[S, b] - docs[S, a], docs[V, a] - docs[V, b]
-    if slope == 0.0:
-        return apart < 0.0 or (apart == 0.0 and docs[ROW, a] < docs[ROW, b])  # type: ignore[no-any-return]
-    return (apart / slope <= x) == (slope > 0.0)  # type: ignore[no-any-return]
-
-
-@_jit
-def _exchange(docs: FloatArray, a: int, b: int) -> None:
-    for i in range(len(docs)):
-        docs[i, a], docs[i, b] = docs[i, b], docs[i, a]
-
-
-@_jit
-def _scores_at(x: float, s: FloatArray, v: FloatArray, scores: FloatArray) -> float:
-    """Write scores at x, divided by 1 + |x|; a margin for their differences."""
-    c = 1.0 / (1.0 + abs(x))
-    d = x * c if np.isfinite(x) else np.copysign(1.0, x)
-    high = 0.0
-    for i in range(len(s)):
-        scores[i] = c * s[i] + d * v[i]
-    for i in range(len(s)):
-        high = max(high, abs(s[i]), abs(v[i]))
-    return DIFFERENCE_ROUNDING * high
-
-
-@_jit
-def _sort_top(docs: FloatArray, k: int, x: float, scores: FloatArray) -> None:
-    """Bring the top k just to the right of x to the front, in order."""
-    margin, limit = _scores_at(x, docs[S], docs[V], scores), -np.inf
-    for d in range(len(scores)):
-        if d < k or (scores[d] >= limit and _above(docs, d, k - 1, x)):
-            place = min(d, k - 1)
-            if place != d:
-                _exchange(docs, place, d)
-                scores[place], scores[d] = scores[d], scores[place]
-            while place > 0 and _above(docs, place, place - 1, x):
-                _exchange(docs, place, place - 1)
-                scores[place], scores[place - 1] = scores[place - 1], scores[place]
-                place -= 1
-            limit = scores[k - 1] - 2.0 * margin if d >= k - 1 else -np.inf
-
-
-@_jit
-def _gather(docs: FloatArray, k: int, x: float, scores: FloatArray) -> int:
-    """Bring those that may come to the top k up to x next to these; the end of both.
-
-    The others are below the present top k now and at x.
-    """
-    margin, limit, end = _scores_at(x, docs[S], docs[V], scores), np.inf, k
-    for d in range(k):
-        limit = min(limit, scores[d])
-    limit -= margin
-    for d in range(k, len(scores)):
-        if scores[d] >= limit:
-            _exchange(docs, d, end)
-            end += 1
-    return end
-
-
-@_jit
-def _passing(docs: FloatArray, upper: int, lower: int) -> float:
-    """Find where a document passes one that is above it; infinity if never."""
-    slope = docs[V, lower] - docs[V, upper]
-    return (docs[S, upper] - docs[S, lower]) / slope if slope > 0.0 else np.inf
-
-
-@_jit
-def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, times: FloatArray) -> tuple[int, float]:
-    """Find which of the documents from `first` to `end` is the first to pass one that is above all, and where.
-
-    If several are, as far as rounding tells, it is the one that is above the others then. -1 and infinity if none is.
-    """
-    s, v, times = docs[S, first:end], docs[V, first:end], times[first:end]
-    upper_s, upper_v = docs[S, upper], docs[V, upper]
-    for d in range(len(s)):
-        x = (s[d] - upper_s) / (upper_v - v[d])
-        times[d] = x if v[d] > upper_v else np.inf
-    best, nearest = -1, np.inf
-    for d in range(len(s)):
-        if times[d] < nearest:
-            best, nearest = d, times[d]
-    if best < 0:
-        return best, nearest
-    now = max(now, nearest + ORDER_TOLERANCE * abs(nearest))
-    for d in range(len(s)):
-        if times[d] <= now and d != best and _above(docs, first + d, first + best, now):
-            best = d
-    return first + best, nearest
-
-
-@_jit
-def _reach(cascade: bool, gains: FloatArray, i: int) -> float:
-    """Compute Q of the document at rank i."""
-    reach = 1.0
-    for j in range(i if cascade else 0):
-        reach *= 1.0 - gains[j]
-    return reach
-
-
-@_jit
-def _follow_top(
-    cascade: bool, discount: FloatArray, docs: FloatArray, weight: float, span: Any, axis: Any, times: FloatArray,
-    state: FloatArray, table: FloatArray,
-) -> float:  # fmt: skip
-    """Follow the top k; the measure at the left end of `span`, times the query's weight.
-
-    Where a document passes another one, it has the greater slope. So the same two are never exchanged back at the same
-    x, however crossings are rounded, and the loop ends.
-    """
-    k = min(len(discount) - 2, docs.shape[1])
-    _sort_top(docs, k, span[0], times)
-    gains, last, start = docs[GAIN], k - 1, 0.0
-    for i in range(k):
-        start += gains[i] * _reach(cascade, gains, i) * discount[i + 1]
-    state[:] = start
-    passes = np.empty(k)
-    for i in range(last):
-        passes[i] = _passing(docs, i, i + 1)
-    now, bucket = span[0], ZERO
-    low, high = _position(span[0]), _position(span[1])
-    strips = int(np.ceil(STRIPS * (high - low)))
-    for strip in range(1, strips + 1):
-        u = low + (high - low) / strips * strip
-        stop = u / (1.0 - abs(u)) if strip < strips else span[1]
-        end = _gather(docs, k, stop, times)  # only docs[k:end] may come to the top k within this strip
-        known = False  # whether passes[last] is where docs[last] is passed by one of those
-        while True:
-            if not known:
-                (challenger, passes[last]), known = _challenger(docs, last, k, end, now, times), True
-            i, x = 0, passes[0]  # the next change: docs[i] is passed by the one below it
-            for j in range(1, k):
-                i, x = (j, passes[j]) if passes[j] < x else (i, x)
-            if not x < stop:
-                break
-            now, lower = max(now, x), i + 1 if i < last else challenger
-            change = (gains[lower] - gains[i]) * (discount[i + 1] - discount[i + 2])
-            if change != 0.0:
-                value = state[VALUE] + change * _reach(cascade, gains, i)
-                bucket = _enter(now, value, weight, bucket, axis, state, table)
-            _exchange(docs, i, lower)  # and the three pairs of neighbours that this concerns
-            if i > 0:
-                passes[i - 1] = _passing(docs, i - 1, i)
-            if i < last:
-                passes[i] = np.inf
-            if i + 1 < last:
-                passes[i + 1] = _passing(docs, i + 1, i + 2)
-            else:
-                known = False
-    _close(weight, bucket, state, table)
-    return float(weight * start)
-
-
-@_jit
-def _follow_first(
-    discount: FloatArray, docs: FloatArray, relevant: int, weight: float, span: Any, axis: Any, room: FloatArray,
-    state: FloatArray, table: FloatArray,
-) -> float:  # fmt: skip
-    """Follow the rank of the first relevant document; the measure at the left end of `span`, times the query's weight.
-
-    The highest of the relevant lines is convex in x. So another document is above all of them between two points, if
-    anywhere.
-    """
-    left, right, top, x = room[0, relevant:], room[1, relevant:], ZERO, span[0]
-    left[:], right[:] = span[0], span[1]
-    for a in range(1, relevant):
-        top = a if _above(docs, a, top, x) else top
-    while x < span[1]:
-        _narrow(docs[:, relevant:], docs[S, top], docs[V, top], docs[ROW, top], left, right)
-        top, x = _challenger(docs, top, ZERO, relevant, x, room[0])
-    # Non-relevant document d is above the first relevant one between left[d] and right[d]; count how many are.
-    above, m = 0, 0
-    places, moves = np.empty(2 * len(left)), np.empty(2 * len(left), np.int64)
-    for d in range(len(left)):
-        if left[d] < right[d]:
-            above += left[d] == span[0]
-            for place, move in ((left[d], 1), (right[d], -1)):
-                if span[0] < place < span[1]:
-                    places[m], moves[m] = place, move
-                    m += 1
-    discounts = np.zeros(len(left) + 2)
-    for rank in range(min(len(discount), len(discounts))):
-        discounts[rank] = discount[rank]
-    state[:] = start = discounts[above + 1]
-    bucket = ZERO
-    for e in np.argsort(places[:m]):
-        above += moves[e]
-        bucket = _enter(places[e], discounts[above + 1], weight, bucket, axis, state, table)
-    _close(weight, bucket, state, table)
-    return float(weight * start)
-
-
-@_jit
-def _narrow(docs: FloatArray, s: float, v: float, row: float, left: FloatArray, right: FloatArray) -> None:
-    """Narrow the intervals in which documents are above one line."""
-    all_s, all_v, rows = docs[S], docs[V], docs[ROW]
-    for d in range(len(left)):
-        x = (all_s[d] - s) / (v - all_v[d])
-        left[d] = x if (all_v[d] > v) & (x > left[d]) else left[d]
-        right[d] = x if (all_v[d] < v) & (x < right[d]) else right[d]
-    for d in range(len(left)):
-        if all_v[d] == v and (all_s[d] < s or (all_s[d] == s and rows[d] > row)):
-            right[d] = -np.inf
+def _lowest(scores: FloatArray, rows: IntArray) -> int:
+    """Return the place of the row with the lowest score."""
+    lowest: int = ZERO
+    for i in range(1, len(rows)):
+        lowest = i if scores[rows[i]] < scores[rows[lowest]] else lowest
+    return lowest

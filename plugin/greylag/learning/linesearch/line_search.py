@@ -28,7 +28,8 @@ The best step is the middle of the best interval, 4.25. Few of the crossings nee
 2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
    swaps of bins that may hold the maximum are sorted and followed one by one: 4 (+.25), 4.5 (-.083), 6 (-.25).
 
-Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly instead of step 1.
+With a cut-off, most documents never come to the ranks that count, and the first step is taken without them
+(`kernels.may_count`). It is so fast then that the buckets which are left are divided again, until few swaps are left.
 
 Memory is bounded: at most `MAX_SWAPS` swaps are held at a time, or those of one bucket if there are more. The loops
 over pairs and swaps, and the layout of their arrays, are in `greylag.learning.linesearch.kernels`.
@@ -72,20 +73,12 @@ DIFFERENCE_SHARE = 0.4
 # buckets are.
 PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS = 256, 64, 1 << 14
 
-# The top ranks are followed if the cut-off is at most `MAX_TOP_DEPTH`, as each change looks at all of them, and if
-# there are at least `DOCUMENTS_PER_DEPTH` times as many documents, as most swaps are below the top only then; and if a
-# query has on average more than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes
-# with the first of them alone, and is followed at any depth if a query has more than `FEW_FIRST`.
-MAX_TOP_DEPTH, DOCUMENTS_PER_DEPTH, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
-# The most buckets of a survey of the top ranks, and of each interval of it that is divided again.
-TOP_BUCKETS = 1024
-# A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
-# uncertain by `END_TOLERANCE`, narrower ones would be known no better.
-MIN_BUCKET_WIDTH = 4e-6
-# The most runs of adjacent buckets that are divided at a time, and the most times: each is a pass over all documents.
-MAX_DIVIDED_RUNS, MAX_DIVISIONS = 4, 3
-# Buckets with less than this fraction of all swaps are not divided but swept.
-MIN_DIVIDED_SWAPS = 0.002
+# Documents that never come to the ranks that count are left out of surveys if there are `DOCUMENTS_PER_DEPTH` times as
+# many as these ranks, as most are needed else; and if a query has on average more than `FEW_RELEVANT` relevant
+# documents, as the swaps of a few are counted sooner.
+DOCUMENTS_PER_DEPTH, FEW_RELEVANT = 16, 12
+# The most further surveys then, and the fraction of all swaps that is swept without another one.
+MAX_DIVISIONS, MIN_DIVIDED_SWAPS = 3, 0.002
 
 # The most swaps that are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
 MAX_SWAPS = 1 << 20
@@ -100,6 +93,8 @@ MAX_EXPONENT = 900
 # The number of cells of positive x below `kernels.MAX_CROSSING`, which is 2^(181 - 127): 127 is the bias of float32's
 # exponents.
 CELLS = 181 << kernels.CELL_BITS
+# The best interval before any is known: its middle, the measure, its width.
+NOTHING = 0.0, -np.inf, 0.0
 
 
 class Optimum(NamedTuple):
@@ -128,18 +123,15 @@ class Problem(NamedTuple):
         return int(np.diff(self.offsets) @ np.diff(self.relevant_offsets))
 
     @property
+    def depth(self) -> int:
+        """The last rank that counts."""
+        return int(np.isfinite(self.divisor).sum())
+
+    @property
     def top(self) -> bool:
-        """Whether following the top ranks is less work than counting all swaps."""
-        relevant = int(self.relevant_offsets[-1])
-        if self.code == kernels.RR:
-            return relevant > FEW_FIRST * len(self.weights)
-        depth = int(np.isfinite(self.divisor).sum())
-        return (
-            self.code in (kernels.NDCG, kernels.P, kernels.ERR)
-            and depth <= MAX_TOP_DEPTH
-            and DOCUMENTS_PER_DEPTH * depth <= len(self.divisor)
-            and relevant > FEW_RELEVANT * len(self.weights)
-        )
+        """Whether many documents may never come to the ranks that count, and finding them saves work."""
+        only_top = self.code == kernels.RR or DOCUMENTS_PER_DEPTH * self.depth <= len(self.divisor)
+        return only_top and int(self.relevant_offsets[-1]) > FEW_RELEVANT * len(self.weights)
 
 
 class Survey(NamedTuple):
@@ -147,7 +139,7 @@ class Survey(NamedTuple):
 
     scale: float  # a power of two, by which the direction is multiplied so that crossings are about 1
     ends: FloatArray  # shape (B + 1,), of the buckets, in units of `scale`, increasing from -infinity to infinity
-    values: FloatArray  # shape (B,), the measure at the left end of each bucket, or less
+    values: FloatArray  # shape (B,), what the measure reaches in each bucket, such as at its left end, or less
     bounds: FloatArray  # shape (B,), upper bounds of the measure within each bucket
     numbers: IntArray  # shape (B,), the swaps in each bucket, about
     crossings: FloatArray  # a sample, sorted, in units of `scale`
@@ -210,10 +202,13 @@ def line_search(
     `first` is the result of `survey` for the same line, if it is known. Values below `floor` are of no interest: if
     there are no others, the result is (0, -infinity).
     """
-    surveyed = first or survey(problem, scores, direction)
+    surveyed = first or _undivided(problem, scores, direction)
     lines = _lines(problem, scores, direction, surveyed.scale)
-    if problem.top and len(surveyed.values) > 1:
-        surveyed = _refine(problem, lines, surveyed, floor)
+    if divides := problem.pairs > MAX_SWEPT_PAIRS:
+        near = _near_top(problem, lines)
+        surveyed = first or _divided(problem, *near, surveyed)
+    if divides and problem.top:
+        surveyed = _maxima(*near, _refined(problem, *near, surveyed, floor), floor)
     reached = max(floor, surveyed.reached)
     step, value = _search(problem, lines, surveyed, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
@@ -225,6 +220,14 @@ def line_search(
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
+    whole = _undivided(problem, scores, direction)
+    if problem.pairs <= MAX_SWEPT_PAIRS:
+        return whole
+    return _divided(problem, *_near_top(problem, _lines(problem, scores, direction, whole.scale)), whole)
+
+
+def _undivided(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
+    """Return a survey of one bucket without a bound."""
     a, d = problem.sample
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
@@ -235,22 +238,20 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     scale = float(
         2.0 ** np.clip(np.clip(middle, even - MAX_EXPONENT, even + MAX_EXPONENT), -MAX_EXPONENT, MAX_EXPONENT)
     )
-    crossings /= scale
-    whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
-    undivided = Survey(scale, whole, low, -low, np.array([problem.pairs]), crossings)
-    if problem.pairs <= MAX_SWEPT_PAIRS:
-        return undivided
-    lines = _lines(problem, scores, direction, scale)
-    if problem.top:
-        return _divide(problem, lines, undivided, np.array([True]))
+    ends, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
+    return Survey(scale, ends, low, -low, np.array([problem.pairs]), crossings / scale)
+
+
+def _divided(problem: Problem, near: Problem, lines: Any, whole: Survey) -> Survey:
+    """Survey buckets that are narrow where surveys of some queries show that this rules out more."""
     number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS_PER_BUCKET, 16, BUCKETS))
-    cells, density = _cell_numbers(crossings), np.ones(len(crossings))
+    cells, density = _cell_numbers(whole.crossings), np.ones(len(whole.crossings))
     stride = max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED)
     for _ in range(ROUGH_SURVEYS):
-        rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
-        bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
+        rough = _survey(near, lines, whole, _cuts(cells, density, number), stride)
+        bucket = np.searchsorted(rough.ends, whole.crossings, side="right") - 1
         density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
-    return _survey(problem, lines, undivided, _cuts(cells, density, number), 1)
+    return _survey(near, lines, whole, _cuts(cells, density, number), 1)
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
@@ -258,6 +259,23 @@ def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: f
     rows, unit = problem.rows, -_exponent(scores)  # powers of two change no crossing
     s, v = np.ldexp(scores[rows], unit), np.ldexp(direction[rows], unit + int(np.log2(scale)))
     return s, v, rows, problem.offsets, problem.relevant_offsets
+
+
+def _near_top(problem: Problem, lines: Any) -> tuple[Problem, Any]:
+    """Leave out documents that are below the ranks that count at every x, which no value of the measure depends on."""
+    if not problem.top:
+        return problem, lines
+    s, v, rows, offsets, relevant_offsets = lines
+    kept = kernels.may_count(problem.code == kernels.RR, problem.depth, lines)
+    before = np.append(0, np.cumsum(kept))  # of the documents kept, by place
+    relevant = before[offsets[:-1] + np.diff(relevant_offsets)] - before[offsets[:-1]]
+    near = problem._replace(
+        sorted_gains=problem.sorted_gains[kept],
+        rows=rows[kept],
+        offsets=before[offsets],
+        relevant_offsets=np.append(0, np.cumsum(relevant)),
+    )
+    return near, (s[kept], v[kept], near.rows, near.offsets, near.relevant_offsets)
 
 
 def _exponent(values: Any) -> int:
@@ -316,6 +334,7 @@ def _slots(cuts: IntArray) -> Any:
 
 
 def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride: int) -> Survey:
+    """Survey the buckets that begin with these cells."""
     start, change, slack, numbers = kernels.survey(
         problem.code, problem.divisor, lines, problem.sorted_gains, problem.weights, _slots(cuts),
         len(cuts) + 1, stride,
@@ -325,41 +344,41 @@ def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride:
     return whole._replace(ends=_ends(cuts), values=values, bounds=bounds, numbers=numbers)
 
 
-def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
+def _refined(problem: Problem, near: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
     """Divide the buckets that may hold a value of at least `floor`, as long as they hold more than a few swaps."""
+    crossings = surveyed.crossings
+    cells = _cell_numbers(crossings)
     for _ in range(MAX_DIVISIONS):
         left = surveyed.left(max(floor, surveyed.reached))
-        if surveyed.numbers[left].sum() <= MIN_DIVIDED_SWAPS * surveyed.numbers.sum():
+        inside = left[np.searchsorted(surveyed.ends, crossings, side="right") - 1]
+        if inside.sum() <= MIN_DIVIDED_SWAPS * len(crossings):
             break
-        surveyed = _divide(problem, lines, surveyed, left)
-    return surveyed
+        surveyed = _combined(surveyed, _survey(near, lines, surveyed, _cuts(cells, inside, BUCKETS), 1))
+    shares: IntArray = np.diff(np.searchsorted(crossings, surveyed.ends))  # of the swaps of all documents
+    return surveyed._replace(numbers=shares * problem.pairs // max(1, len(crossings)))
 
 
-def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
-    """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many runs."""
-    # 1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends.
-    discounts = 1.0 / np.concatenate([[np.inf], problem.divisor[np.isfinite(problem.divisor)], [np.inf]])
-    edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
-    apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: MAX_DIVIDED_RUNS - 1])
-    starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
-    for start, stop in zip(starts[::-1], stops[::-1], strict=True):  # from the right, as the numbers of buckets change
-        span = float(surveyed.ends[start]), float(surveyed.ends[stop])
-        low, high = (np.copysign(1.0 - 1.0 / (1.0 + abs(x)), x) for x in span)
-        number = min(TOP_BUCKETS, int((high - low) / MIN_BUCKET_WIDTH))
-        if number > stop - start:
-            u = np.linspace(low, high, number + 1)[1:-1]
-            inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
-            values, bounds = kernels.survey_top(
-                problem.code == kernels.RR, problem.code == kernels.ERR, discounts, lines,
-                problem.sorted_gains, problem.weights, span, number,
-            )  # fmt: skip
-            surveyed = surveyed._replace(
-                ends=np.concatenate([surveyed.ends[: start + 1], inner, surveyed.ends[stop:]]),
-                values=np.concatenate([surveyed.values[:start], values, surveyed.values[stop:]]),
-                bounds=np.concatenate([surveyed.bounds[:start], bounds, surveyed.bounds[stop:]]),
-            )
-    shares: IntArray = np.diff(np.searchsorted(surveyed.crossings, surveyed.ends))
-    return surveyed._replace(numbers=shares * problem.pairs // max(1, len(surveyed.crossings)))
+def _combined(first: Survey, second: Survey) -> Survey:
+    """Return what is known of all parts of the buckets of two surveys of a line."""
+    ends = np.union1d(first.ends, second.ends)
+    a, b = (np.searchsorted(each.ends, ends[:-1], side="right") - 1 for each in (first, second))
+    values = np.where(first.ends[a] == ends[:-1], first.values[a], second.values[b])
+    bounds = np.minimum(first.bounds[a], second.bounds[b])
+    return first._replace(ends=ends, values=values, bounds=bounds)
+
+
+def _maxima(near: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
+    """Lower the bounds of buckets that may hold a value of at least `floor` to what the measure reaches there."""
+    bounds, values = surveyed.bounds.copy(), surveyed.values.copy()
+    todo = surveyed.left(max(floor, surveyed.reached))
+    while todo.any():
+        run, least = _run(todo, surveyed, 0.0), max(floor, float(values.max())) - 3 * ROUNDING
+        value = _sweep(near, lines, surveyed, run, least, NOTHING)[1]
+        bounds[run] = np.minimum(bounds[run], max(value, least - ROUNDING))
+        values[run.start] = max(values[run.start], value)
+        todo[run] = False
+        todo &= surveyed.bounds >= max(floor, float(values.max())) - 3 * ROUNDING
+    return surveyed._replace(bounds=bounds, values=values)
 
 
 def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
@@ -375,27 +394,29 @@ def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
 def _search(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> tuple[float, float]:
     """Find the middle of the best interval between crossings, and its measure, among all that may reach `floor`."""
     todo = surveyed.left(floor)
-    best = 0.0, -np.inf, 0.0
+    best = NOTHING
     while todo.any():
-        run = _run(todo, surveyed)
+        run = _run(todo, surveyed, MAX_GAP_SWAPS)
         best = _sweep(problem, lines, surveyed, run, floor, best)
         todo[run] = False
         todo &= surveyed.bounds >= best[1] - ROUNDING
     return best[0], best[1]
 
 
-def _run(todo: Any, surveyed: Survey) -> slice:
-    """Return the bucket with the highest bound, and those around it, as long as there is room for their swaps."""
-    # A pass over all pairs costs more than the swaps of small gaps.
+def _run(todo: Any, surveyed: Survey, gap: float) -> slice:
+    """Return the bucket with the highest bound, and those around it, as long as there is room for their swaps.
+
+    Those between them have at most a fraction `gap` of all swaps.
+    """
     numbers = surveyed.numbers
     first = int(np.argmax(np.where(todo, surveyed.bounds, -np.inf)))
     end, left = first + 1, np.flatnonzero(todo)
     for more in left[left >= end]:
-        if numbers[end:more].sum() > MAX_GAP_SWAPS * numbers.sum() or numbers[first : more + 1].sum() > MAX_SWAPS:
+        if numbers[end:more].sum() > gap * numbers.sum() or numbers[first : more + 1].sum() > MAX_SWAPS:
             break
         end = int(more) + 1
     for more in left[left < first][::-1]:
-        if numbers[more + 1 : first].sum() > MAX_GAP_SWAPS * numbers.sum() or numbers[more:end].sum() > MAX_SWAPS:
+        if numbers[more + 1 : first].sum() > gap * numbers.sum() or numbers[more:end].sum() > MAX_SWAPS:
             break
         first = int(more)
     return slice(first, end)
