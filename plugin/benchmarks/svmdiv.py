@@ -7,10 +7,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.harness import FULL, Row, once, seconds
-from greylag.base import FloatArray, IntArray, greedy_picks
+from greylag.base import IntArray
 from greylag.diversity import PRESETS, Candidates, CoverageModel, candidates_from_counts
-from greylag.diversity.coverage import CoverageGain
-from greylag.diversity.coverage_model import word_coverage
 from greylag.evaluation import Subtopics
 from greylag.learning import CuttingPlane
 from greylag.learning.structured.model import TrainingSet
@@ -38,7 +36,6 @@ def rows() -> Iterator[Row]:
         spent = once(lambda: measure_losses(large, [5], spaces=[SPACE], n_jobs=2))
         name = f"SVM-div: {len(large)} rotations, 100 documents, {len(C_GRID)} values of C, 2 processes"
         yield Row(name, spent, "s", "at most 300")
-    yield oracle_row(queries)
     yield from map(prediction_row, (100, 1000))
     yield from growth_rows()
 
@@ -46,39 +43,6 @@ def rows() -> Iterator[Row]:
 def training(queries: list[StudyQuery]) -> TrainingSet[Candidates, Subtopics, IntArray]:
     """The queries as a training set."""
     return TrainingSet(CoverageModel(), [(query.candidates[SPACE], query.truth) for query in queries])
-
-
-def oracle_row(queries: list[StudyQuery]) -> Row:
-    """Choosing each query's most violated set by the greedy loop in Python, by the time of the compiled loop."""
-    fit = training(queries)
-    model, weights = fit.model, np.random.default_rng(0).standard_normal(fit.target_features.shape[1])
-
-    def loop() -> list[IntArray]:
-        return [greedy_picks(AugmentedGain(x, truth, weights), 5) for x, truth in fit.examples]
-
-    def compiled_loop() -> list[IntArray]:
-        return [model.infer_augmented(x, truth, weights) for x, truth in fit.examples]
-
-    if not all(map(np.array_equal, loop(), compiled_loop())):
-        raise AssertionError("the picks differ")
-    ratio = seconds(loop) / seconds(compiled_loop)
-    return Row("SVM-div: inference in training, the Python loop's time by ours", ratio, "x", "at least 2")
-
-
-class AugmentedGain:
-    """The gain in w' Psi + Delta."""
-
-    def __init__(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> None:
-        self._parts = word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)
-
-    def gains(self) -> FloatArray:
-        """The sum of both gains."""
-        return self._parts[0].gains() + self._parts[1].gains()
-
-    def add(self, candidate: int) -> None:
-        """Pick a candidate."""
-        for part in self._parts:
-            part.add(candidate)
 
 
 def prediction_row(depth: int) -> Row:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.base import TIE_TOLERANCE, FloatArray, IntArray, ParameterError, Ranking, compiled
+from greylag.base import FloatArray, Gain, IntArray, ParameterError, Ranking, compiled
 from greylag.diversity.stage import DiversityStage
 from greylag.evaluation import Subtopics, covered_columns
 from greylag.index import PositionalIndex
@@ -58,21 +58,22 @@ class CoverageGain:
         """Reduce the value of the columns that the candidate covers to 0."""
         self._values[covered_columns(self._coverage, [candidate])] = 0.0
 
-    def picks(self, k: int, other: CoverageGain | None = None) -> IntArray:
-        """Pick by `greedy_picks` of this gain plus another coverage's, compiled for training; both are used up."""
-        base = np.zeros(len(self._ends)) + self._base + (other._base if other else 0.0)
-        starts = self._coverage.indptr
-        # Rows without columns stand for a coverage that is not there, so that one compiled function serves both.
-        empty = starts, starts[:-1].astype(np.int64), self._columns, self._values
-        picked = _pick(*self._layout, *(other._layout if other else empty), base, min(k, len(base)), TIE_TOLERANCE)
-        if len(picked) < min(k, len(base)):
-            raise ParameterError("CoverageGain: a gain is not finite")
-        return np.asarray(picked)
 
-    @property
-    def _layout(self) -> tuple[Any, IntArray, Any, FloatArray]:
-        """The start and end of each row's columns, the columns, and their values."""
-        return self._coverage.indptr, self._ends, self._columns, self._values
+@dataclass(frozen=True)
+class SumOfGains:
+    """The sum of two gains over the same candidates."""
+
+    first: Gain
+    second: Gain
+
+    def gains(self) -> FloatArray:
+        """Return the sums, shape (n,)."""
+        return self.first.gains() + self.second.gains()
+
+    def add(self, candidate: int) -> None:
+        """Pick a candidate in both."""
+        self.first.add(candidate)
+        self.second.add(candidate)
 
 
 def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
@@ -101,37 +102,6 @@ def _sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sum
             columns[end] = column
             end += np.uint64(value != 0.0)
         sums[row], ends[row] = total, end
-
-
-@compiled()
-def _pick(
-    starts: Any, ends: IntArray, columns: Any, values: FloatArray,
-    other_starts: Any, other_ends: IntArray, other_columns: Any, other_values: FloatArray,
-    base: FloatArray, k: int, tolerance: float,
-) -> IntArray:  # fmt: skip
-    """Pick k rows greedily by the sum of two coverages' gains and `base`; fewer if a gain is not finite."""
-    n, picked, left = len(base), np.empty(k, dtype=np.int64), np.ones(len(base), dtype=np.bool_)
-    sums, others = np.empty(n), np.empty(n)
-    for number in range(k):
-        _sum_left(starts, ends, columns, values, sums)
-        _sum_left(other_starts, other_ends, other_columns, other_values, others)
-        lowest, highest = np.inf, -np.inf
-        for row in range(n):
-            sums[row] = sums[row] + base[row] + others[row]
-            if left[row]:
-                if not np.isfinite(sums[row]):
-                    return picked[:number]
-                lowest, highest = min(lowest, sums[row]), max(highest, sums[row])
-        # The first row whose gain is within rounding of the best: ties go to the better rank, as in `greedy_picks`.
-        least = highest - tolerance * max(-lowest, highest, -highest)
-        best = 0
-        while not (left[best] and sums[best] >= least):
-            best += 1
-        picked[number], left[best] = best, False
-        # Covered columns are worth nothing from now on; `_sum_left` drops them from all rows.
-        values[columns[starts[best] : ends[best]]] = 0.0
-        other_values[other_columns[other_starts[best] : other_ends[best]]] = 0.0
-    return picked
 
 
 def subtopic_gain(subtopics: Subtopics) -> CoverageGain:

@@ -29,8 +29,17 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.base import FloatArray, IntArray, ModelError, ParameterError, check_choice, check_counts, compiled
-from greylag.diversity.coverage import CoverageGain, subtopic_gain
+from greylag.base import (
+    FloatArray,
+    IntArray,
+    ModelError,
+    ParameterError,
+    check_choice,
+    check_counts,
+    compiled,
+    greedy_picks,
+)
+from greylag.diversity.coverage import CoverageGain, SumOfGains, subtopic_gain
 from greylag.evaluation import Subtopics
 
 TEXT_CRITERIA = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
@@ -201,15 +210,16 @@ class CoverageModel:
 
     def target(self, x: Candidates, truth: Subtopics) -> IntArray:
         """Choose greedily by the true subtopics."""
-        return subtopic_gain(truth).picks(self.k)
+        return greedy_picks(subtopic_gain(truth), self.k)
 
     def infer(self, x: Candidates, weights: FloatArray) -> IntArray:
         """Choose greedily by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if nothing is worth less than 0."""
-        return word_coverage(x, weights).picks(self.k)
+        return greedy_picks(word_coverage(x, weights), self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
         """Choose greedily by w' Psi + Delta."""
-        return word_coverage(x, weights).picks(self.k, CoverageGain(truth.coverage, -truth.weights))
+        loss = CoverageGain(truth.coverage, -truth.weights)
+        return greedy_picks(SumOfGains(word_coverage(x, weights), loss), self.k)
 
     def infer_apart(
         self,
@@ -223,8 +233,8 @@ class CoverageModel:
     ) -> IntArray:
         """Choose greedily by w' Psi + task Delta + similarity times the mean similarity to `others`."""
         shared = np.bincount(np.concatenate(others), minlength=len(x)) / (len(others) * min(self.k, len(x)))
-        gain = word_coverage(x, weights, similarity * shared)
-        return gain.picks(self.k, CoverageGain(truth.coverage, -task * truth.weights))
+        loss = CoverageGain(truth.coverage, -task * truth.weights)
+        return greedy_picks(SumOfGains(word_coverage(x, weights, similarity * shared), loss), self.k)
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
         """Return the proportion of the documents of y that `other` shares, in [0, 1]."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from greylag.base import ModelError, ParameterError
+from greylag.base import ModelError, ParameterError, greedy_picks
 from greylag.diversity import (
     CSSVM,
     MMR,
@@ -71,7 +71,7 @@ def make(titles=None):
         (lambda: by_scores([0.2, 0.5, 0.1]), "(3,) for 3 candidates"),
         (lambda: by_scores([[0.2], [np.inf], [0.1]], "sigmoid"), "finite"),
         (lambda: RandomOrder(-1), "seed|-1"),
-        (lambda: CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1), "not finite"),
+        (lambda: greedy_picks(CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])), 1), "not finite"),
         (lambda: CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2)), "0.5"),
         (lambda: CoverageModel(0), "k|0"),
         (lambda: features(("count", 0)), "count"),
