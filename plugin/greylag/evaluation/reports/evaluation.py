@@ -156,72 +156,30 @@ class Evaluation(Formatted):
     """The scores of runs, with tests and views of the judgements; ``str`` is what ``greylag evaluate`` prints.
 
     Its methods return a new value. They need scores alone, so that `read_evaluation` has them, too.
-
-    Parameters
-    ----------
-    scores : mapping
-        Scores by name of run.
-    significance : Significance, optional
-        Adds a star to each mean that differs significantly from the baseline's; of several baselines, the letters of
-        those that a run is better than; or, if all pairs are compared, ranks by the first measure and letters that runs
-        share if they do not differ significantly. Adds a table of the comparisons: the difference, its 95 % interval,
-        the effect size d, the detectable difference, and the corrected p; of more than 45 pairs only TSV and JSON have
-        it.
-    unjudged : mapping, optional
-        The share of the top 10 documents without judgements, by name of run.
-    holes : Holes, optional
-        Adds tables of scores and differences with documents without judgements as relevant, and left out.
-    corrections : Corrections, optional
-        Means and differences corrected by people's judgements; they take the place of all tables.
-    warnings : tuple of str, default ()
-        Reasons why scores may not mean what they seem to.
-    agreement : Agreement, optional
-        Adds tables of how far two sets of judgements agree.
-    rankings : tuple of RankCorrelation, default ()
-        Adds a table of how far the measures agree about the order of the runs; see `correlated`.
-    teams : mapping, optional
-        The teams of all runs, a column of tables; see `of_teams`.
-    best_of_teams : bool, default False
-        Whether the best run of each team is shown; see `best_of`.
-    verdict : str, default ""
-        What the comparisons by the first measure show, in a paragraph, which text ends with.
-    categories : mapping, optional
-        Categories of topics by qid, whose means are a table; see `by_category`.
-    gate : Gate, optional
-        What is checked for an exit code; text and CSV have nothing else. See `gated`.
-    digests : mapping, optional
-        SHA-256 of topics and judgements in JSON, so that a later evaluation can be compared with this one.
-    tags : mapping, optional
-        The runs' tags by name, by which teams may be given, too.
-    release : str, default ""
-        A name of what was evaluated, such as a version; see `released`.
-    unretrieved : Unretrieved, optional
-        How many judged documents none of the runs has.
-    powers : tuple of LossPower, default ()
-        Adds a table of what a gate would find; see `powered`.
-    relevant : mapping, optional
-        The number of relevant documents by qid, which `sheets` have.
     """
 
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, Scores]  # by name of run
+    # Adds a star to each mean that differs significantly from the baseline's; of several baselines, the letters of
+    # those that a run is better than; or, if all pairs are compared, ranks by the first measure and letters that runs
+    # share if they do not differ. Adds a table of the comparisons; of more than 45 pairs only TSV and JSON have it.
     significance: Significance | None = None
-    unjudged: Mapping[str, float] | None = None
-    holes: Holes | None = None
-    corrections: Corrections | None = None
-    warnings: tuple[str, ...] = ()
-    agreement: Agreement | None = None
-    rankings: tuple[RankCorrelation, ...] = ()
-    teams: Mapping[str, str] | None = None
-    best_of_teams: bool = False
-    verdict: str = ""
-    categories: Mapping[str, str] = field(default_factory=dict)
-    gate: Gate | None = None
-    digests: Mapping[str, str] | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    release: str = ""
-    unretrieved: Unretrieved | None = None
-    powers: tuple[LossPower, ...] = ()
-    relevant: Mapping[str, int] = field(default_factory=dict)
+    unjudged: Mapping[str, float] | None = None  # the share of the top 10 documents without judgements, by name of run
+    holes: Holes | None = None  # adds scores and differences with such documents as relevant, and left out
+    corrections: Corrections | None = None  # by people's judgements; they take the place of all tables
+    warnings: tuple[str, ...] = ()  # why scores may not mean what they seem to
+    agreement: Agreement | None = None  # adds how far two sets of judgements agree
+    rankings: tuple[RankCorrelation, ...] = ()  # see `correlated`
+    teams: Mapping[str, str] | None = None  # of all runs; see `of_teams`
+    best_of_teams: bool = False  # see `best_of`
+    verdict: str = ""  # what the comparisons by the first measure show, in a paragraph, which text ends with
+    categories: Mapping[str, str] = field(default_factory=dict)  # of topics by qid; see `by_category`
+    gate: Gate | None = None  # text and CSV have nothing else; see `gated`
+    digests: Mapping[str, str] | None = None  # SHA-256 of topics and judgements, so that later ones can be compared
+    tags: Mapping[str, str] = field(default_factory=dict)  # of the runs, by which teams may be given, too
+    release: str = ""  # see `released`
+    unretrieved: Unretrieved | None = None  # how many judged documents none of the runs has
+    powers: tuple[LossPower, ...] = ()  # see `powered`
+    relevant: Mapping[str, int] = field(default_factory=dict)  # the number of relevant documents by qid, for `sheets`
 
     def __post_init__(self) -> None:
         check_comparable(self.scores)
