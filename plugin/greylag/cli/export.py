@@ -27,7 +27,8 @@ def export(
 
     A model is refused if the engine would compute a feature to another value: those of FI/term/BM25, score, prior:FILE
     and column:NAME can be exported. Trees, also those in a file of LightGBM or XGBoost, are exported to opensearch
-    and elasticsearch as XGBoost's JSON, to solr as its additive trees, and to lightgbm as its text.
+    and elasticsearch as XGBoost's JSON, to solr as its additive trees, to vespa as functions, and to lightgbm as its
+    text.
     """
     learned = RankingModel.load(model)
     if letor is not None:

@@ -60,17 +60,17 @@ class Engine:
     negative: bool
     # The names of logged features that the engine reads as these features
     names: re.Pattern[str]
-    # From the model, its terms and the field of the text to the engine's input
-    write: Callable[[RankingModel, tuple[Term, ...], str], str]
+    # From the model, its terms, the field of the text and, instead of weights, trees to the engine's input
+    write: Callable[[RankingModel, tuple[Term, ...], str, Trees | None], str]
 
 
 def engine_model(model: RankingModel, engine: str, field: str = "contents") -> str:
-    """Return a linear model as a search engine takes it, or trees as three of them or LightGBM do.
+    """Return a linear model as a search engine takes it, or trees as search engines or LightGBM do.
 
     Parameters
     ----------
     model : RankingModel
-    engine : "opensearch", "elasticsearch", "solr" or "vespa"; of trees, the first three or "lightgbm"
+    engine : "opensearch", "elasticsearch", "solr" or "vespa"; of trees, also "lightgbm"
     field : str, default "contents"
         The field of the documents' text.
 
@@ -102,23 +102,19 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     trees = _trees_of(model, engine)
     if trees is not None:
         if engine == LIGHTGBM:
-            if trees.of_xgboost:
-                raise ParameterError("XGBoost grew the trees, and LightGBM's text has numbers of documents, not theirs")
             logged = all(str(feature).startswith(_LOGGED) for feature in trees.features)
             return trees.as_lightgbm(model.trained_columns if logged else None)
         trees = trees.without_unused()
         weights = (1.0,) * len(trees.features)
         model = replace(model, features=trees.features, weights=weights, parameters=trees.parameters)
     terms = _terms(model, engine, is_linear=trees is None)
-    if trees is None:
-        return ENGINES[engine].write(model, terms, field)
-    if engine == "opensearch":
+    if trees is not None and engine == "opensearch":
         _log.warning(
             "OpenSearch 3.2 to 3.7 sends a document without a feature's value to the right at each split; other "
             "versions follow the trees' `missing`, or take 0 for it"
         )
     try:
-        return _solr(model, terms, field, trees) if engine == "solr" else _elastic(model, terms, field, trees)
+        return ENGINES[engine].write(model, terms, field, trees)
     except RecursionError:
         raise ParameterError(f"a tree is too deep for JSON, in which {engine} takes it: train with max_depth") from None
 
@@ -132,8 +128,6 @@ def _trees_of(model: RankingModel, engine: str) -> Trees | None:
         return None
     if len(model.features) > 1:
         raise ParameterError("the model adds other features to trees, which no engine does")
-    if engine == "vespa":
-        raise ParameterError(f"trees are exported to opensearch, elasticsearch, solr and lightgbm, not to {engine}")
     (only,) = trees
     if engine == "solr" and (only.missing_left() != only.missing_as_zero().missing_left())[only.split != LEAF].any():
         raise ParameterError(
@@ -149,7 +143,7 @@ def _terms(model: RankingModel, engine: str, *, is_linear: bool) -> tuple[Term, 
     refused: dict[str, list[str]] = {}
     for feature in model.features:
         by_score = "trees cannot split by the score of the query that is rescored: train without it"
-        splits_by_score = not is_linear and isinstance(feature, Score) and engine != "solr"
+        splits_by_score = not is_linear and isinstance(feature, Score) and engine.endswith("search")
         if reason := by_score if splits_by_score else _reason(feature, model, known):
             refused.setdefault(reason, []).append(str(feature))
     if refused:
@@ -220,7 +214,7 @@ def _has_text(terms: tuple[Term, ...]) -> bool:
     return any(isinstance(term.feature, FeatureSpec) for term in terms)
 
 
-def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None = None) -> str:
+def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None) -> str:
     """Write requests to OpenSearch or Elasticsearch and their plugin; `score` is the weight of the rescored query."""
     k1, b = model.parameters.k1, model.parameters.b
     features = []
@@ -265,11 +259,9 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Tr
     return json.dumps(requests, indent=2)
 
 
-def _nested(
-    trees: Trees, leaf: Callable[[int], dict[str, Any]], split: Callable[[int, Any, Any], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Write each tree as objects in objects: leaves, and splits with what is below."""
-    written = dict[int, dict[str, Any]]()
+def _nested(trees: Trees, leaf: Callable[[int], Any], split: Callable[[int, Any, Any], Any]) -> list[Any]:
+    """Write each tree as objects in objects, or texts in texts: leaves, and splits with what is below."""
+    written = dict[int, Any]()
     for node in reversed(range(len(trees.split))):  # what is below has the higher numbers
         sides = trees.left[node], trees.right[node]
         written[node] = leaf(node) if trees.split[node] == LEAF else split(node, *map(written.__getitem__, sides))
@@ -286,8 +278,7 @@ def _limits(trees: Trees, terms: Sequence[Term]) -> Any:
 
 def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
     """Return the trees as XGBoost dumps them: a value below ``split_condition``, in float32, goes to ``yes``."""
-    limits, missing_left = _limits(trees, terms), trees.missing_left()
-    root = np.repeat(trees.roots, np.diff([*trees.roots.tolist(), len(trees.split)]))
+    limits, missing_left, root = _limits(trees, terms), trees.missing_left(), trees.root_of
     depth = np.zeros(len(trees.split), dtype=int)
     for node in np.flatnonzero(trees.split != LEAF):
         depth[[trees.left[node], trees.right[node]]] = depth[node] + 1
@@ -349,7 +340,7 @@ def _next_float32(thresholds: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(above, largest))
 
 
-def _solr(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None = None) -> str:
+def _solr(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None) -> str:
     """Write requests to Solr and its module ltr."""
     parameters = model.parameters
     features: list[dict[str, Any]] = []
@@ -395,9 +386,9 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees
     return json.dumps(requests, indent=2)
 
 
-def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
+def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None) -> str:
     """Write a rank profile of Vespa; a profile that it inherits has the first phase if the model has `score`."""
-    parts = []
+    features = []
     for term in terms:
         if isinstance(term.feature, FeatureSpec):
             expression = f"bm25({field})"
@@ -410,7 +401,10 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
             expression = f"log({expression})" if term.feature.scale == "log" else expression
         else:
             expression = term.name
-        parts.append(f"{term.weight!r} * {expression}")
+        features.append(expression)
+    parts = [f"{term.weight!r} * {feature}" for term, feature in zip(terms, features, strict=True)]
+    functions = [] if trees is None else _vespa_trees(trees, features)
+    parts = [f"{NAME}_{number}" for number in range(len(functions))] or parts
     second = any(isinstance(term.feature, Score) for term in terms)  # firstPhase is known in the second phase alone
     lines = [f"rank-profile {NAME}{' inherits FIRST' if second else ''} {{"]
     if _has_text(terms):
@@ -422,9 +416,24 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         if "average_length" in model.collection:
             lines += [f"        bm25({field}).averageFieldLength: {model.collection['average_length']!r}"]
         lines += ["    }"]
+    for number, tree in enumerate(functions):
+        lines += [f"    function {NAME}_{number}() {{", f"        expression: {tree}", "    }"]
     lines += [f"    {'second' if second else 'first'}-phase {{", "        expression {"]
     lines += [f"            {part}{' +' if part is not parts[-1] else ''}" for part in parts]
     return "\n".join([*lines, "        }", "    }", "}"])
+
+
+def _vespa_trees(trees: Trees, features: Sequence[str]) -> list[str]:
+    """Return the trees as expressions of Vespa."""
+    # Vespa computes them in float64, but for many trees that split by `<`, which it takes for a forest of float32.
+    # A value that is missing is NaN, for which both comparisons are false.
+    missing_left = trees.missing_left()
+
+    def split(node: int, left: str, right: str) -> str:
+        comparison, one, other = (">", right, left) if missing_left[node] else ("<=", left, right)
+        return f"if ({features[trees.split[node]]} {comparison} {float(trees.threshold[node])!r}, {one}, {other})"
+
+    return _nested(trees, lambda node: repr(float(trees.value[node])), split)
 
 
 _ARGUMENT = r"[\w.$]+(?:\([\w.$]+\))?"

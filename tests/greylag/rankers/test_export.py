@@ -231,6 +231,25 @@ def test_numbered_columns_are_names_in_json():
     assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}
 
 
+class Vespa:
+    """A rank profile of trees as Vespa evaluates it: by operators of float64, of which none is true of NaN.
+
+    From Vespa's grammar (RankingExpressionParser.jj) and If, Less, ... of its C++ (operator_nodes), which takes trees
+    that split by ``<`` for a forest of float32 (VMForest).
+    """
+
+    def __init__(self, profile):
+        functions = dict(re.findall(r"function (\w+)\(\) \{\n +expression: (.+)\n +\}", profile))
+        (body,) = re.findall(r"-phase \{\n +expression \{\n([^}]+)\}", profile)
+        assert [*functions] == [part.strip() for part in body.split(" +\n")]
+        assert not re.search(r" < | >= |!", "".join(functions.values()))
+        self.trees = [compile(text.replace("if (", "choose("), "tree", "eval") for text in functions.values()]
+
+    def scores(self, names, rows):
+        known = {"choose": lambda condition, one, other: one if condition else other}
+        return [sum(eval(tree, known | dict(zip(names, row, strict=True))) for tree in self.trees) for row in rows]
+
+
 class SolrTrees:
     """Trees as Solr scores them: MultipleAdditiveTreesModel (1a87471), in float32, 0 for a feature without a value."""
 
@@ -387,6 +406,9 @@ def test_solrs_slack_is_taken_off_the_threshold(threshold):
 def test_trees_over_features_that_engines_compute():
     (tree,) = json.loads(engine_model(stump("score", 1.5), "solr"))[STORED]["params"]["trees"]
     assert (tree["root"]["feature"], tree["root"]["right"]) == ("score", {"value": "0.75"})
+    assert "expression: if (firstPhase <= -1.5, -0.5, 0.75)\n" in engine_model(stump("score", -1.5), "vespa")
+    profile = engine_model(stump("prior:a.tsv:0.5", 3.8), "vespa")
+    assert "if (if (isNan(attribute(a)) == 1, 0.5, attribute(a)) > 3.8, 0.75, -0.5)" in profile, "left, as 0"
     requests = json.loads(engine_model(stump("FI/term/BM25", 3.8), "opensearch"))
     (tree,) = requests[CREATE]["model"]["model"]["definition"]
     assert tree["split"] == "bm25"
@@ -405,7 +427,7 @@ def test_trees_over_features_that_engines_compute():
         (stump("score", 1.0), "opensearch", "score: cannot split"),
         (stump("FI/term/BM25@z", 1.0), "elasticsearch", "normalised"),
         (stump("column:1", 1.0, decision=8), "solr", "0 missing --missing-as-zero"),
-        (stump("column:1", 1.0), "vespa", "trees vespa"),
+        (stump("column:a+b", 1.0), "vespa", "column:a+b:"),
         (MODEL, "lightgbm", "linear"),
         (RankingModel((*stump("column:1", 1.0).features, *FEATURES), (1.0,) * 4), "lightgbm", "other features"),
     ],

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.base import BoolArray, DependencyError, FloatArray, IntArray, ModelError, compiled
+from greylag.base import BoolArray, DependencyError, FloatArray, IntArray, ModelError, ParameterError, compiled
 from greylag.features.column import Column, as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Values
@@ -26,6 +26,7 @@ from greylag.index import PositionalIndex
 
 LEAF = -1
 ZERO = 1e-35  # LightGBM's kZeroThreshold
+BELOW_ZERO = float(np.nextafter(-(2.0**-150), -1))  # the largest float64 that is rounded to a float32 below 0
 _INTEGERS = "roots", "split", "left", "right", "counts", "decision"
 _NUMBERS = "threshold", "value", "gains"
 # The bits of LightGBM's decision type; without `_ZERO_IS_MISSING` and `NAN_IS_MISSING`, NaN counts as 0.
@@ -146,6 +147,11 @@ class Trees(LearnedFeature):
         return replace(self, decision=self.decision & ~NAN_IS_MISSING)
 
     @property
+    def root_of(self) -> IntArray:
+        """The root of each node's tree, shape (nodes,)."""
+        return np.repeat(self.roots, np.diff([*self.roots.tolist(), len(self.split)]))
+
+    @property
     def of_xgboost(self) -> bool:
         """Whether XGBoost grew them."""
         return bool((self.decision & OF_XGBOOST).any())
@@ -154,7 +160,13 @@ class Trees(LearnedFeature):
         """Write the trees in LightGBM's text, as a model of these columns, or of the features alone."""
         own = [str(feature).removeprefix("column:") for feature in self.features]
         names = own if columns is None else columns
-        place, splits = np.array([names.index(name) for name in own]), self._splits
+        place, splits, counts = np.array([names.index(name) for name in own]), self._splits, self.counts
+        if self.of_xgboost:
+            tiny = (np.abs(self.threshold) <= ZERO) & (self.threshold != BELOW_ZERO)
+            if tiny[self.split != LEAF].any():
+                raise ParameterError("XGBoost's trees split values within 1e-35 of 0, which LightGBM reads as 0")
+            # Whole numbers instead of Hessians: contributions need their ratios alone.
+            counts = np.maximum(1, np.rint(counts / np.maximum(counts[self.root_of], 1e-300) * 2**30)).astype(int)
         lines = [
             "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
             f"max_feature_idx={len(names) - 1}", "objective=lambdarank",
@@ -169,11 +181,11 @@ class Trees(LearnedFeature):
             link[inner - first], link[leaves - first] = np.arange(len(inner)), -1 - np.arange(len(leaves))
             arrays = {
                 "split_feature": place[split], "split_gain": self.gains[split] / splits[split],
-                "threshold": self.threshold[inner], "decision_type": self.decision[inner],
+                "threshold": self.threshold[inner], "decision_type": self.decision[inner] & ~OF_XGBOOST,
                 "left_child": link[self.left[inner] - first], "right_child": link[self.right[inner] - first],
                 "leaf_value": self.value[leaves], "leaf_weight": self.counts[leaves],
-                "leaf_count": self.counts[leaves], "internal_value": np.zeros(len(inner)),
-                "internal_weight": self.counts[inner], "internal_count": self.counts[inner],
+                "leaf_count": counts[leaves], "internal_value": np.zeros(len(inner)),
+                "internal_weight": self.counts[inner], "internal_count": counts[inner],
             }  # fmt: skip
             lines += [f"Tree={number}", f"num_leaves={len(leaves)}", "num_cat=0"]
             lines += [f"{name}={' '.join(map(repr, array.tolist()))}" for name, array in arrays.items()]

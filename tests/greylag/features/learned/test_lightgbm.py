@@ -12,6 +12,7 @@ from greylag.base import ModelError
 from greylag.features.learned.trees import Trees
 from greylag.learning import RankingData, listed_run
 from greylag.rankers import ModelRanker, RankingModel, engine_model, explain
+from tests.greylag.rankers.test_export import Vespa
 from tests.refusals import refuses
 
 lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
@@ -59,6 +60,12 @@ def test_scores_contributions_and_text_are_lightgbms(values, options):
     np.testing.assert_allclose(Trees.from_lightgbm(trees.as_lightgbm()).gains, trees.gains, rtol=1e-12)
     gains = booster.feature_importance("gain")
     np.testing.assert_allclose(trees.gains, gains, rtol=1e-4)
+    vespa, columns = Vespa(engine_model(RankingModel((trees,), (1.0,)), "vespa")), [f"Column_{n}" for n in range(6)]
+    limits = np.column_stack([np.resize([*trees.threshold[trees.split == n], 0.5], 90) for n in range(6)])
+    near = np.concatenate([limits, *(np.nextafter(limits, side) for side in (-9, 9))])
+    near = near[(np.abs(near) > 1e-34).all(axis=1)]  # LightGBM reads values below as 0
+    for rows in (X, GAPS, TOLD, near):
+        np.testing.assert_array_equal(vespa.scores(columns, rows.tolist()), booster.predict(rows, raw_score=True))
     names = ["new", *(f"Column_{n}" for n in (5, 4, 3, 2, 1, 0))]
     wider = lightgbm.Booster(model_str=trees.as_lightgbm(names)).predict(np.column_stack([-Y, X[:, ::-1]]))
     np.testing.assert_array_equal(wider, raw)

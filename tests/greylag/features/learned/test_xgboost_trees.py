@@ -13,6 +13,7 @@ from greylag.base import ModelError, ParameterError
 from greylag.features.learned.xgboost_trees import largest_below
 from greylag.learning import listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel, engine_model, explain
+from tests.greylag.rankers.test_export import Vespa
 from tests.refusals import refuses
 
 RNG = np.random.default_rng(4)
@@ -140,8 +141,16 @@ def test_ubjson_is_refused_by_name(tmp_path):
     refuses(lambda: RankingModel.load(tmp_path / "m.ubj"), ModelError, "UBJSON save_model")
 
 
-def test_no_tree_of_xgboost_is_lightgbms(load):
-    refuses(lambda: engine_model(load(a_model()), "lightgbm"), ParameterError, "XGBoost numbers")
+def test_only_trees_that_split_tiny_values_are_not_lightgbms(load):
+    """Also a split of values below 0 from others, which is between tiny ones."""
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    for limit in (1e-36, -1e-36, 1e-45):
+        model = load(a_model([a_tree(split_conditions=[limit, 0.5, 3.0, -1.0, 4.0])]))
+        refuses(lambda model=model: engine_model(model, "lightgbm"), ParameterError, "XGBoost 1e-35 LightGBM 0")
+    model = load(a_model([a_tree(split_conditions=[0.0, 0.5, 3.0, -1.0, 4.0])]))
+    booster = lightgbm.Booster(model_str=engine_model(model, "lightgbm"))
+    rows = [[3, -1e-34], [3, 0], [2, 0], [np.nan, 1e-34], [np.nan, np.nan]]
+    assert booster.predict(rows).tolist() == [1, 4.5, -0.5, -0.5, -0.5]
     refuses(lambda: RankingModel((), ()).missing_as_zero(), ModelError, "no trees")
 
 
@@ -184,6 +193,27 @@ def test_scores_and_contributions_are_xgboosts(values, options, tmp_path):
         np.testing.assert_allclose(trees.scores(rows[:, used]), expected, rtol=2e-6, atol=2e-6)
         shares = booster.predict(matrix(rows), pred_contribs=True)
         np.testing.assert_allclose(trees.contributions(rows[:, used]), shares[:, [*used, -1]], rtol=1e-4, atol=1e-5)
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    vespa = Vespa(engine_model(model, "vespa"))
+    limits = {n: trees.threshold[trees.split == place] for place, n in enumerate(used)}
+    last = np.column_stack([np.resize([*limits.get(n, ()), 0.5], 90) for n in range(6)])  # that goes to the left
+    exact = np.concatenate([last, *(np.nextafter(last, side) for side in (-9, 9))])
+    for rows in (values, GAPS, TINY, exact, edges):
+        expected = booster.predict(matrix(rows), output_margin=True)
+        scores = vespa.scores([f"f{n}" for n in range(6)], rows.tolist())
+        np.testing.assert_array_equal(scores, trees.scores(rows[:, used]))
+        np.testing.assert_allclose(scores, expected, rtol=2e-6, atol=2e-6)
+    if values is TINY:
+        refuses(lambda: engine_model(model, "lightgbm"), ParameterError, "XGBoost 1e-35 LightGBM 0")
+        return
+    written = lightgbm.Booster(model_str=engine_model(model, "lightgbm"))
+    for every in (values, GAPS, exact, edges):
+        rows = every[~((every != 0) & (np.abs(every) < 1e-34)).any(axis=1)]  # LightGBM reads these as 0
+        expected = booster.predict(matrix(rows), output_margin=True)
+        np.testing.assert_array_equal(written.predict(rows), trees.scores(rows[:, used]))
+        np.testing.assert_allclose(written.predict(rows), expected, rtol=2e-6, atol=2e-6)
+        shares = booster.predict(matrix(rows), pred_contribs=True)
+        np.testing.assert_allclose(written.predict(rows, pred_contrib=True), shares, rtol=1e-4, atol=1e-5)
 
 
 def test_a_file_of_xgboost_ranks_text_as_xgboost_reads_it(tmp_path):
