@@ -250,7 +250,8 @@ def finish(shared: Shared, result: TrainingResult, name: str, reranks: str, out:
     result.model.save(out)
     tables = [] if result.by_fold is None else [f"\n{result.by_fold}\n"]
     if result.scores:
-        tables.insert(0, f"\n{Evaluation(result.scores, None if held_out is None else result.significance)}")
+        significance = None if held_out is None or len(result.scores) < 2 else result.significance
+        tables.insert(0, f"\n{Evaluation(result.scores, significance)}")
     # What diversifies is told in a line, before its scores.
     for text in (str(result), *tables) if MODEL_KINDS[name].diversifies else (*tables, str(result)):
         write_line(text)

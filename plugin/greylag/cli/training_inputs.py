@@ -103,11 +103,11 @@ def from_letor(
     preselection: MMRPreselection | None,
 ) -> Inputs:
     """Read a feature file, and learn from its columns."""
-    data, held_out = read_letor(path), None
+    data, held_out = read_letor(path, absent=0.0), None
     warn_of_order(path, data)
     columns = chosen_columns(path, data, features)
     if validation is not None:
-        held_out = read_letor(validation)
+        held_out = read_letor(validation, absent=0.0)
         warn_of_order(validation, held_out)
         if both := set(held_out.qids) & set(data.qids):
             raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")

@@ -120,6 +120,12 @@ class RankingData:
         return dict(zip(self.qids, pairwise(self.offsets.tolist()), strict=True))
 
     @cached_property
+    def lacking(self) -> tuple[str, ...]:
+        """The names of the features that are missing (NaN) for a document."""
+        missing = np.isnan(self.features.sum(axis=0))  # of finite values, the sum is finite
+        return tuple(self.names[column] for column in np.flatnonzero(missing))
+
+    @cached_property
     def columns(self) -> FloatArray:
         """The features by column, contiguous: shape (f, n); `ParameterError` if one is missing."""
         return np.ascontiguousarray(self.complete.T)
@@ -127,11 +133,11 @@ class RankingData:
     @cached_property
     def complete(self) -> FloatArray:
         """The features; `ParameterError` if one is missing."""
-        if np.isnan(self.features).any():
+        if self.lacking:
             row, column = np.argwhere(np.isnan(self.features))[0]
             raise ParameterError(
-                f"feature {self.specs[column]} of document {self.docids[row]} is missing (NaN), which trees that "
-                "LightGBM or XGBoost saved know, and learners here do not: fill it in"
+                f"feature {self.specs[column]} of document {self.docids[row]} is missing (NaN), which the "
+                "trees of lambdamart know and weights do not: fill it in"
             )
         return self.features
 
@@ -193,12 +199,17 @@ class RankingData:
         )
 
 
-def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
-    """Drop features that are trivial or duplicates by value; return the data and the reasons."""
-    kept, dropped = data.distinct
-    if not kept:
+def useful_features(data: RankingData, *, missing: bool = False) -> tuple[RankingData, list[str]]:
+    """Drop features that are trivial or duplicates by value; return the data and the reasons.
+
+    With `missing`, features that are missing for a document are kept, as that alone may tell; else they are refused.
+    """
+    partial = data.columns_of(data.lacking) if missing else []
+    whole = [column for column in range(len(data.specs)) if column not in partial]
+    kept, dropped = (data.select_features(whole) if partial else data).distinct
+    if not (columns := sorted([*partial, *(whole[column] for column in kept)])):
         raise ParameterError("every feature is constant within every training query: there is nothing to select")
-    return data.select_features(kept), list(dropped.values())
+    return data.select_features(columns), list(dropped.values())
 
 
 def spaced(items: Sequence[T], limit: int) -> list[T]:

@@ -143,7 +143,8 @@ def read_letor(path: str | Path | Frame, qrels: QrelsLike | None = None, *, abse
 
     The grades of the lines are always those of the file; `qrels` tell of relevant documents that were not retrieved.
     A feature that a line of text leaves out is 0. With `absent`, it is this, and there may be NaN, a missing value, for
-    trees: `RankingModel.absent` is what the library that grew them takes it for, 0 (LightGBM) or NaN (XGBoost).
+    trees: `RankingModel.absent` is what the library that grew them takes it for, 0 (LightGBM, and to learn by
+    `LambdaMART`) or NaN (XGBoost).
 
     `FormatError` if a line is malformed, or the lines of a query are not contiguous.
     """
@@ -232,7 +233,7 @@ def read_scores(path: str | Path, features: str | Path) -> Run:
 def _documents(path: str | Path) -> dict[str, list[str]]:
     """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
-        data = read_letor(path)
+        data = read_letor(path, absent=0.0)
         warn_of_order(path, data)
         return {qid: [*data.docids[first:end]] for qid, (first, end) in data.spans.items()}
     qids, docids = read_arrays(path, qids=("U", 1), docids=("U", 1))

@@ -137,30 +137,39 @@ class ColumnRecipe(Recipe):
         return cls(replace(data, specs=every), features, learner, preselection=preselection, validation=held)
 
     def bound(self, fitted: Fitted) -> Fitted:
-        """Give the models the values of the file's columns."""
-        baselines = {name: model.with_columns(self.data) for name, model in fitted.baselines.items()}
+        """Give the models the values of the file's columns; a column with missing values is no baseline."""
+        baselines = {
+            name: model.with_columns(self.data)
+            for name, model in fitted.baselines.items()
+            if not {*self.data.lacking}.intersection(map(str, model.features))
+        }
         return replace(fitted, model=fitted.model.with_columns(self.data), baselines=baselines)
 
     def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
         """Select the candidates, and the queries with a relevant document."""
         named = self.data.select_features(self.data.columns_of(map(str, self.features)))
+        if not isinstance(self.learner, LambdaMART):
+            named.complete  # noqa: B018 - refuses missing values
         return partial(self.learn, with_relevant(named, self.measure.rel))
 
     def learn(self, every: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
         whole = every.select_queries(qids)
         check_number(whole.qids)
-        systems = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in whole.names]
-        best = _best_first(systems, whole, self.measure)[0]
+        able = [name for name in whole.names if name not in self.data.lacking]
+        ranking = whole.select_features(whole.columns_of(able)) if self.data.lacking else whole
+        systems = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in able]
+        best = _best_first(systems, ranking, self.measure)[:1]
         data, provenance = preselected(whole, self.preselection)
         provenance["columns"] = [name.removeprefix("column:") for name in self.data.names]
         validation = self.validation and self.validation.select_features(self.validation.columns_of(data.names))
-        fitted = _fitted(self.learner, data, [best], validation=validation, n_jobs=n_jobs).noted(provenance)
+        fitted = _fitted(self.learner, data, best, validation=validation, n_jobs=n_jobs).noted(provenance)
         validated = None
         if validation is not None:  # ranked as the model will rank files
             run = ModelRanker(fitted.model.with_columns(validation)).run(listed_run(validation, ""))
             validated = score_documents(run, listed_grades(validation), [str(self.measure)])
-        return replace(fitted, baselines={BEST_COLUMN: alone(best, whole, fitted.model)}, validation=validated)
+        baselines = {BEST_COLUMN: alone(best[0], whole, fitted.model)} if best else {}
+        return replace(fitted, baselines=baselines, validation=validated)
 
 
 def _fitted(

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from greylag.base import FloatArray, ParameterError, Run
-from greylag.evaluation import first_best
+from greylag.base import FloatArray, ParameterError, Run, nearest
+from greylag.evaluation import first_best, split_folds
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
 from greylag.learning import Judgements, Objective, RankingData, Selection, useful_features
+from greylag.rankers import span
 from greylag.recipes.choice import Candidate
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedSources
+
+VALIDATE_EVERY = 4  # training queries; see `LambdaMART.validate`
+PARAMS = tuple(
+    "bagging_by_query bagging_fraction bagging_freq data_sample_strategy extra_trees feature_fraction "
+    "feature_fraction_bynode lambda_l1 lambda_l2 lambdarank_norm lambdarank_truncation_level max_bin max_delta_step "
+    "max_depth min_data_in_bin min_gain_to_split min_sum_hessian_in_leaf monotone_constraints_method monotone_penalty "
+    "other_rate path_smooth sigmoid top_rate".split()
+)
+"""What `LambdaMART.params` may have: nothing that others set, or that numbers columns, as some are left out."""
 
 
 @dataclass(frozen=True)
 class LambdaMART:
     """Learns regression trees by LambdaMART (Wu et al. 2010), as LightGBM implements it, in one thread.
 
-    Documents have the objective's gains. LightGBM always maximises nDCG, with them.
+    Documents have the objective's gains. LightGBM always maximises nDCG, with them. A missing value (NaN) goes to the
+    side of a split that is better for training, or counts as 0 if training has the feature for all documents.
 
     Parameters
     ----------
@@ -39,7 +50,15 @@ class LambdaMART:
     min_documents : int >= 1, default 20
         The least number of training documents in a leaf.
     seed : int >= 0, default 0
-        LightGBM's seed.
+        LightGBM's seed, and that of the draw of `validate`.
+    validate : bool, default False
+        Whether a fourth of the training queries, drawn at random, are not learned from: as many of the first trees are
+        kept as are best for them.
+    increasing, decreasing : tuple of str, default ()
+        Features with which scores may only rise, or only fall, all others being equal.
+    params : mapping, default {}
+        Other parameters of LightGBM's by their main names, such as ``{"lambda_l2": 5, "feature_fraction": 0.7}``; none
+        that numbers columns.
     """
 
     objective: Objective | str
@@ -49,6 +68,10 @@ class LambdaMART:
     learning_rate: float = 0.05
     min_documents: int = 20
     seed: int = 0
+    validate: bool = False
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
@@ -57,9 +80,20 @@ class LambdaMART:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not 0 < self.learning_rate < np.inf:
             raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
+        if both := {*self.increasing} & {*self.decreasing}:
+            raise ParameterError(f"scores are to rise and to fall with {min(both)}: name it once")
+        for name in self.params:
+            if name not in PARAMS:
+                raise ParameterError(f"params has {name!r:.60}: {nearest(name, PARAMS)}")
 
     def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
         """Grow the trees for `data`; as many of the first as are best for the validation queries, if there are any."""
+        if self.validate:
+            if validation is not None:
+                raise ParameterError("there are queries for validation: leave out validate=true, which draws others")
+            held_out = split_folds(data.qids, VALIDATE_EVERY, self.seed)[0]
+            validation = data.select_queries(held_out)
+            data = data.select_queries([qid for qid in data.qids if qid not in validation.spans])
         # LightGBM's labels are small whole numbers: gains are numbered, and `label_gain` gives them back.
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
@@ -68,12 +102,17 @@ class LambdaMART:
         settings = {
             "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
             "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
-            "deterministic": True, "force_row_wise": True, "verbosity": -1,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1, **self.params,
         }  # fmt: skip
+        if self.increasing or self.decreasing:
+            settings["monotone_constraints"] = self._constraints(data)
         # A query without documents is no group of LightGBM's.
         sizes = [size for size in np.diff(data.offsets).tolist() if size]
         training = engine.Dataset(_rounded(data.features), label=labels, group=sizes, params=settings)
-        booster = engine.train(settings, training, num_boost_round=self.trees)
+        try:
+            booster = engine.train(settings, training, num_boost_round=self.trees)
+        except engine.basic.LightGBMError as error:
+            raise ParameterError(f"LightGBM refuses {self.params}: {error}") from None
         grown = self.trees if validation is None else self._best(booster, validation)
         features = tuple(map(as_feature, data.specs))
         parameters = FeatureParameters() if data.origin is None else data.origin.parameters
@@ -88,16 +127,25 @@ class LambdaMART:
         n_jobs: int | None = None,
     ) -> Fitted:
         """Fit a model of one feature, the trees; see `grow`. Systems without learning are not compared with."""
-        useful, set_aside = useful_features(data)
+        useful, set_aside = useful_features(data, missing=True)
         if validation is not None:
             validation = validation.select_features(validation.columns_of(useful.names))
         trees = self.grow(useful, validation)
-        scores = trees.scores(useful.features)
         # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
-        grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
+        grown = replace(useful, specs=(trees,), features=trees.scores(useful.features)[:, None])
         noted = {"set_aside": set_aside, "candidates": len(useful.specs)}
-        selection = Selection.of([1.0], grown, self.objective, [len(useful.specs)])
+        selection = Selection.of([1.0], grown, self.objective)
         return Fitted.of(selected_model(selection, grown, cast(Any, self), noted), data.qids)
+
+    def _constraints(self, data: RankingData) -> list[int]:
+        """Return 1, 0 or -1 for each feature."""
+        names = [name.removeprefix("column:") for name in data.names]
+        signs = {name.removeprefix("column:"): 1 for name in self.increasing}
+        signs |= {name.removeprefix("column:"): -1 for name in self.decreasing}
+        if unknown := signs.keys() - {*names}:
+            why = "no feature, or constant or equal to another within queries"
+            raise ParameterError(f"{min(unknown)} is to be monotone, and is {why}: use {span(names)}")
+        return [signs.get(name, 0) for name in names]
 
     def _best(self, booster: Any, validation: RankingData) -> int:
         """Find the number of trees that is best for the validation queries."""

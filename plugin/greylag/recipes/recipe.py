@@ -177,7 +177,8 @@ def selected_model(
 ) -> RankingModel:
     """Make the model of a learner's selection from `data`."""
     origin = data.origin  # None without an index
-    options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
+    given = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
+    options = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}  # as JSON
     return RankingModel(
         features=tuple(as_feature(data.specs[column]) for column in selection.columns),
         weights=selection.weights,

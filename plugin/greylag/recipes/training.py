@@ -119,7 +119,7 @@ class TrainingResult(Generic[M]):
         if not isinstance(self.model, RankingModel):
             return FIRST
         others = [name for name in self.scores if name not in (HELD_OUT, UNJUDGED)]
-        return max(others, key=lambda name: float(self.scores[name].rounded_means[0]))
+        return max(others or [HELD_OUT], key=lambda name: float(self.scores[name].rounded_means[0]))
 
     @property
     def significance(self) -> Significance:
@@ -132,7 +132,7 @@ class TrainingResult(Generic[M]):
     def verdict(self) -> str:
         """The gain by held-out scores over the best baseline and the general model; without folds, of the choice."""
         choice = "The automatic choice"
-        if self.held_out is not None:
+        if self.held_out is not None and len(self.scores) > 1:  # not if every column, as a baseline, has missing values
             name = choice if self.choice else "The held-out model"
             against = {UNJUDGED: f"the {UNJUDGED}, without judgements"}
             sentences = [
@@ -333,7 +333,7 @@ def train_on_letor(
     lacking = [part / "vali.txt" for part in parts if not (part / "vali.txt").exists()]
     if 0 < len(lacking) < len(parts):
         raise FormatError(lacking[0], None, "is missing, but other folds have one: add it, or remove them all")
-    tests = [read_letor(part / "test.txt") for part in parts]
+    tests = [read_letor(part / "test.txt", absent=0.0) for part in parts]
     if any(test.names != tests[0].names for test in tests):
         raise FormatError(folder, None, "test.txt have different columns; write the last in a line of each, at least")
     data = concatenated(tests)
@@ -344,13 +344,13 @@ def train_on_letor(
     # All folds before the first learns, and one by one, as all their data may not fit in memory: they are read again.
     for part, test in zip(parts, tests, strict=True):
         for name in others:
-            if both := {*test.qids} & {*read_letor(part / name).qids}:
+            if both := {*test.qids} & {*read_letor(part / name, absent=0.0).qids}:
                 raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in {name}, too")
     first, grades, whole = listed_run(data, ""), listed_grades(data), recipe(data, validation=None)
     every = list[Fitted]()
     for part in parts:
-        training = read_letor(part / "train.txt")
-        validation = None if lacking else read_letor(part / "vali.txt")
+        training = read_letor(part / "train.txt", absent=0.0)
+        validation = None if lacking else read_letor(part / "vali.txt", absent=0.0)
         fold_recipe = recipe(training, validation=validation)
         fitted = fold_recipe.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
         every.append(whole.bound(fitted))

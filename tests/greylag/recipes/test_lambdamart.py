@@ -5,17 +5,21 @@ Tests `greylag.features.learned.trees`.
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from greylag.base import DependencyError, ModelError, Run
+from greylag import evaluate, train
+from greylag.base import DependencyError, ModelError, ParameterError, Run
+from greylag.evaluation import split_folds
+from greylag.evaluation.trec.letor import is_feature_file, read_grades
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.trees import LEAF, Trees
-from greylag.learning import RankingData
+from greylag.learning import RankingData, listed_grades, listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel, explain
-from greylag.recipes import cross_validate
-from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
+from greylag.recipes import ColumnRecipe, cross_validate, spelt_learner
+from greylag.recipes.lambdamart import PARAMS, LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
 from tests.refusals import refuses
@@ -126,6 +130,135 @@ def test_damaged_trees_are_refused(damage, tmp_path):
         content["learned"] = {f"bushes:{name[6:]}": trees}
     path.write_text(json.dumps(content))
     refuses(lambda: RankingModel.load(path), ModelError, "model.json")
+
+
+RNG = np.random.default_rng(3)
+EIGHTHS = np.round(RNG.normal(size=(600, 5)) * 8) / 8  # which rounding to 32 bits leaves as they are
+GRADES = np.digitize(EIGHTHS[:, 0] - EIGHTHS[:, 1] + RNG.normal(size=600) / 2, [0.8, 2.0])
+GAPS = np.where(RNG.random(EIGHTHS.shape) < 0.2, np.nan, EIGHTHS)
+GAPS[0, 0], GAPS[:, 2] = np.nan, EIGHTHS[:, 2]
+GAPS[:, 3] = np.where(RNG.random(600) < 0.2 + 0.3 * GRADES, np.nan, 1.0)  # tells by what is missing alone
+GAPS[:, 4] = GAPS[:, 2] * 2 + 1  # ranks as another
+NDCG = "nDCG(dcg='exp-log2')@10"
+OWN = {
+    "objective": "lambdarank", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 5, "seed": 0,
+    "num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1,
+}  # fmt: skip
+
+
+def boosted(values, grades, rounds, **options):
+    """The trees of LightGBM, by itself, for queries of 20 documents."""
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    settings = {**OWN, "label_gain": [0, 1, 3], **options}
+    sets = lightgbm.Dataset(values, label=grades, group=[20] * (len(grades) // 20), params=settings)
+    return lightgbm.train(settings, sets, rounds)
+
+
+def test_missing_values_are_learned_from_and_ranked_as_lightgbm_does(tmp_path):
+    """From text, in which what a line leaves out is 0, and from a frame; with folds, also if each column lacks some."""
+    polars = pytest.importorskip("polars")
+    booster = boosted(GAPS[:, :4], GRADES, 40)
+    lines = (
+        f"{grade} qid:{n // 20} {' '.join(f'{c}:{value}' for c, value in enumerate(row, 1) if value)} # d{n}\n"
+        for n, (grade, row) in enumerate(zip(GRADES, GAPS.tolist(), strict=True))
+    )
+    (tmp_path / "f.txt").write_text("".join(lines))
+    frame = {"qid": [str(n // 20) for n in range(600)], "label": GRADES, "docno": [f"d{n}" for n in range(600)]}
+    frame = polars.DataFrame({**frame, **{str(n + 1): GAPS[:, n] for n in range(5)}})
+    learner, expected = LambdaMART(NDCG, trees=40, min_documents=5), booster.predict(GAPS[:, :4])
+    for source in (tmp_path / "f.txt", frame):
+        data = read_letor(source, absent=0.0)
+        np.testing.assert_array_equal(data.X, GAPS)
+        run, recipe = listed_run(data, "rows"), ColumnRecipe.of(data, learner)
+        result = train(run, listed_grades(data), None, recipe, folds=3)
+        assert [*result.scores] == ["held out", "best column"]
+        assert "ranks as column:3 does" in result.model.provenance["set_aside"][0]
+        result.model.save(tmp_path / "m.json")
+        model = RankingModel.load(tmp_path / "m.json")
+        assert model == result.model
+        assert "column:4" in [str(feature) for feature in model.features[0].features]
+        ranker = ModelRanker(model.with_columns(data))
+        np.testing.assert_array_equal(np.concatenate([ranker.scores(one) for one in run.rankings]), expected)
+        for odd in (np.full((1, 5), np.nan), np.zeros((1, 5)), EIGHTHS[:50]):  # also of a feature that training has
+            scores = model.features[0].scores(odd[:, [int(c.name) - 1 for c in model.features[0].features]])
+            np.testing.assert_array_equal(scores, booster.predict(odd[:, :4]))
+    assert "1:nan" in (tmp_path / "f.txt").read_text().partition("\n")[0]
+    assert is_feature_file(tmp_path / "f.txt")
+    assert read_grades(tmp_path / "f.txt") == listed_grades(data)
+    lacking = replace(data, features=np.where(RNG.random(GAPS.shape) < 0.1, np.nan, EIGHTHS))
+    result = train(run, listed_grades(data), None, ColumnRecipe.of(lacking, learner), folds=3)
+    assert ([*result.scores], result.verdict) == (["held out"], "")
+
+
+@pytest.mark.parametrize("model", ["automatic", "listwise", "mrf", "coordinate-ascent"])
+def test_learners_of_weights_refuse_missing_values_and_name_the_learner_that_takes_them(model):
+    data = RankingData.from_arrays(GAPS, GRADES, [20] * 30)
+    recipe = ColumnRecipe.of(data, spelt_learner(model, {}, "AP")[0])
+    parts = "column:1 document NaN lambdamart fill"
+    refuses(lambda: train(listed_run(data, "rows"), listed_grades(data), None, recipe), ParameterError, parts)
+    whole = ColumnRecipe.of(data, recipe.learner, columns=["3"])
+    assert train(listed_run(data, "rows"), listed_grades(data), None, whole).model.columns[0].name == "3"
+
+
+def test_a_fourth_of_the_queries_stops_the_growth():
+    """After the tree that is best for them, of those that LightGBM grows for the others."""
+    data = RankingData.from_arrays(GAPS[:, :4], GRADES, [20] * 30)
+    for seed in (0, 1):
+        held_out = split_folds(data.qids, 4, seed)[0]
+        rows = np.isin(np.repeat(data.qids, 20), held_out)
+        booster = boosted(data.X[~rows], GRADES[~rows], 60, seed=seed, learning_rate=0.3)
+        grades, means = np.split(GRADES[rows], len(held_out)), []
+        judged = {
+            qid: {str(n): int(grade) for n, grade in enumerate(own)} for qid, own in zip(held_out, grades, strict=True)
+        }
+        for number in range(1, 61):
+            parts = np.split(booster.predict(data.X[rows], num_iteration=number), len(held_out))
+            orders = {qid: np.argsort(-own, kind="stable").tolist() for qid, own in zip(held_out, parts, strict=True)}
+            ranked = {qid: [(str(n), -place) for place, n in enumerate(order)] for qid, order in orders.items()}
+            means.append(round(evaluate(ranked, judged, [NDCG]).by_measure[NDCG], 12))
+        best = int(np.argmax(means)) + 1
+        trees = LambdaMART(NDCG, trees=60, learning_rate=0.3, min_documents=5, seed=seed, validate=True).grow(data)
+        assert 1 < best == len(trees.roots) < 60
+        np.testing.assert_array_equal(trees.scores(data.X), booster.predict(data.X, num_iteration=best))
+    refuses(lambda: LambdaMART(NDCG, validate=True).grow(data, data), ParameterError, "validate=true validation")
+
+
+def test_scores_only_rise_or_fall_with_constrained_features():
+    """Also if columns before them are set aside."""
+    values = np.column_stack([np.ones(600), EIGHTHS[:, [2, 0, 1, 3]]])
+    data = RankingData.from_arrays(values, GRADES, [20] * 30, names=["same", *"abcd"])
+    free, bound = (
+        ColumnRecipe.of(data, LambdaMART(NDCG, trees=60, min_documents=5, **names))
+        for names in ({}, {"increasing": ("a", "column:c"), "decreasing": ("d",)})
+    )
+    steps = np.linspace(-4, 4, 60)
+    wrong = []
+    for recipe in (free, bound):
+        (trees,) = recipe.fit(listed_run(data, "rows"), listed_grades(data), None).model.features
+        assert [column.name for column in trees.features] == ["a", "b", "c", "d"]
+        falls = {}
+        for place, sign in ((0, 1), (2, 1), (3, -1)):
+            rows = np.repeat(EIGHTHS[:40, [2, 0, 1, 3]], 60, axis=0)
+            rows[:, place] = np.tile(steps, 40)
+            falls[place] = int((sign * np.diff(trees.scores(rows).reshape(40, 60), axis=1) < -1e-12).sum())
+        wrong.append(falls)
+    assert min(wrong[0].values()) > 0
+    assert wrong[1] == {0: 0, 2: 0, 3: 0}
+    for name in ("same", "e"):
+        learner = LambdaMART(NDCG, increasing=(name,))
+        recipe = ColumnRecipe.of(data, learner)
+        lists = listed_run(data, "rows"), listed_grades(data)
+        refuses(lambda recipe=recipe, lists=lists: recipe.fit(*lists, None), ParameterError, f"{name} monotone a, b")
+
+
+def test_other_parameters_are_lightgbms():
+    data = RankingData.from_arrays(GAPS[:, :4], GRADES, [20] * 30)
+    more = {"lambda_l2": 3.0, "feature_fraction": 0.5, "bagging_fraction": 0.5, "bagging_freq": 1, "max_depth": 3}
+    scores = LambdaMART(NDCG, trees=20, min_documents=5, params=more).grow(data).scores(data.X)
+    np.testing.assert_array_equal(scores, boosted(data.X, GRADES, 20, **more).predict(data.X))
+    known = boosted(data.X, GRADES, 1).model_to_string()
+    assert all(f"\n[{name}: " in known for name in PARAMS)
+    refuses(lambda: LambdaMART(NDCG, params={"lambda_l2": -1}).grow(data), ParameterError, "LightGBM lambda_l2 -1")
 
 
 def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch):

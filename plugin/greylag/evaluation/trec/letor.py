@@ -51,6 +51,7 @@ def _line(value: bytes, times: bytes) -> re.Pattern[bytes]:
 
 
 _LINE = _line(_NUMBER, b"+")
+_SPARSE_LINE = _line(rb"(?i:nan|" + _NUMBER + rb")", b"*")  # which may lack values, or all features
 _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 _log = logging.getLogger("greylag")
 
@@ -92,8 +93,8 @@ def read_feature_rows(
     With `absent`, a feature that a line leaves out is this, and a value may be ``nan``. `change` makes the text that is
     read from each block of lines. With either, lines may leave out all features.
     """
-    value, times = _NUMBER if absent is None else rb"(?i:nan|" + _NUMBER + rb")", b"*"
-    form = _Form() if absent is None and change is None else _Form(_line(value, times), float(absent or 0))
+    form = _Form() if absent is None else _Form(_SPARSE_LINE, float(absent))
+    form = form if change is None or absent is not None else _Form(_line(_NUMBER, b"*"))
     blocks: list[_Block] = []
     lines = rows = 0
     with Faults(path, lenient=None) as faults, step("reading features") as current:
@@ -113,7 +114,7 @@ def read_feature_rows(
 
 def read_grades(path: str | Path) -> dict[str, dict[str, int]]:
     """Read the grades of LETOR text as judgements, by qid and docid."""
-    rows = read_feature_rows(path)
+    rows = read_feature_rows(path, 0.0)
     return grades_by_query(rows.qids, rows.offsets, rows.docids, rows.grades)
 
 
@@ -132,7 +133,7 @@ def is_feature_file(path: str | Path) -> bool:
     if not is_file(path):
         return False
     lines = next(read_blocks(path), b"").split(b"\n")
-    return bool(_LINE.match(next((line for line in lines if not line.startswith(b"#")), b"")))
+    return bool(_SPARSE_LINE.match(next((line for line in lines if not line.startswith(b"#")), b"")))
 
 
 def fold_folders(folder: str | Path) -> list[Path]:
@@ -209,7 +210,8 @@ def _fault(line: bytes) -> str:
     for word in words[2:]:
         number, colon, value = word.partition(":")
         if colon and re.fullmatch(r"0|[1-9][0-9]{0,8}", number) and not math.isfinite(parse_number(value.encode())):
-            return f"feature {number} is {value!r:.40}, not a finite number; leave it out to count as 0"
+            trees = ", or give absent=0.0, for trees" if value.lower() == "nan" else ""
+            return f"feature {number} is {value!r:.40}, not a finite number; leave it out to count as 0{trees}"
     return f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {' '.join(words):.60}"
 
 
