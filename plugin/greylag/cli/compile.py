@@ -13,7 +13,7 @@ import typer
 
 from greylag.base import Query, Ranking, unannounced
 from greylag.cli.terminal import write_line
-from greylag.evaluation import scan, scan_features
+from greylag.evaluation import scan_features
 from greylag.features import (
     FeatureExtractor,
     candidate_pool,
@@ -52,7 +52,6 @@ def compile(context: typer.Context) -> None:
     # twice, on arrays of both kinds.
     index = PositionalIndex.from_texts(_TEXTS)
     work: list[tuple[str, Callable[[], Any]]] = [
-        ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
         ("reading of features", partial(scan_features, b"1 qid:1 1:1\n", 1, 1.0, lambda *_: None)),
         ("reranking of passages", _use_passages),
         ("search by vectors", _use_vectors),

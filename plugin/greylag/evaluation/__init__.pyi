@@ -126,7 +126,6 @@ from .trec.runs import open_run as open_run
 from .trec.runs import run_tag as run_tag
 from .trec.runs import strictly_decreasing as strictly_decreasing
 from .trec.runs import tell_empty as tell_empty
-from .trec.scan import scan as scan
 from .trec.scan import scan_features as scan_features
 from .trec.texts import AspectScores as AspectScores
 from .trec.texts import read_fields as read_fields

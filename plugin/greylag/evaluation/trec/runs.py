@@ -55,7 +55,7 @@ from greylag.base import (
 )
 from greylag.evaluation.trec.json_tables import is_table, read_table
 from greylag.evaluation.trec.parts import Part
-from greylag.evaluation.trec.scan import Lines, Scan, scanner
+from greylag.evaluation.trec.scan import Lines, Scan, scan
 from greylag.evaluation.trec.topics import read_topics
 
 Float32Array = NDArray[np.float32]
@@ -424,9 +424,9 @@ def _read(
         return tag, _known(JsonRun.groups(read_table(blocks, path), faults), topics, notes)
     if not (faults.lenient or math.isnan(parse_number(head.partition(b"\n")[0].strip()))):
         raise FormatError(path, 1, "has a score alone: write a run, as greylag rerank --letor FILE --out FILE.run does")
-    scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
     others = [form.columns for form in RUN_FORMATS[1:]]
-    rows: Rows = fitting(path, split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scan))
+    scanned = None if line_by_line else scan
+    rows: Rows = fitting(path, split_rows(blocks, COLUMNS, faults, *others, comments=True, further=True, scan=scanned))
     first = next(iter(rows))
     rows = chain([first], rows)
     form = next((form for form in RUN_FORMATS if len(form.columns.split()) == len(first[1])), TrecRun)

@@ -1,21 +1,19 @@
-"""Compiled readers of the usual lines of runs and of LETOR text: a block of bytes at a time, or not at all.
+"""Readers of the usual lines of runs, and compiled ones of LETOR text: a block of bytes at a time, or not at all.
 
-They know names, digits and finite decimal numbers, separated by spaces or tabs. Of a block with anything else they say
-so, and the strict reader takes the whole block.
+They know names, digits and decimal numbers, separated by spaces or tabs. Of a block with anything else they say so, and
+the strict reader takes the whole block.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.base import FloatArray, IntArray, compiled, is_file
+from greylag.base import BoolArray, FloatArray, IntArray, compiled, parse_number
 
-MIN_BYTES = 1 << 22  # of a file for which importing Numba is worth it, which takes as long as 10^5 lines without
+MIN_BYTES = 1 << 22  # of LETOR text for which importing Numba is worth it
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])  # floats without rounding
 WORDS = np.frombuffer(b"qid:docid=qid=", np.uint8)
 
@@ -50,38 +48,60 @@ class Scan(NamedTuple):
             yield qid, Lines(number + i, text, self.docids[i:j], self.scores[i:j], self.ranks[i:j])
 
 
-def scanner(path: str | Path) -> Callable[[bytes], Scan | None]:
-    """Make a `scan` for the blocks of a file, which leaves small files to the strict reader."""
-    size = os.path.getsize(path) if is_file(path) else 0
-    total = size if size >= MIN_BYTES else 0
-
-    def scan_large(block: bytes) -> Scan | None:
-        nonlocal total
-        total += len(block)
-        return scan(block) if total >= MIN_BYTES else None
-
-    return scan_large
-
-
 def scan(block: bytes) -> Scan | None:
     """Read a block of whole lines; None if it has any that are out of the ordinary."""
-    if not block.endswith(b"\n"):
-        block += b"\n"
-    # A copy, as for arrays that are read-only Numba looks at masked ones, too, whose import takes 40 ms.
-    text = np.frombuffer(block, np.uint8).copy()
-    lines = block.count(b"\n")
-    names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
-    scores, ranks, first = np.empty(lines), np.empty(lines, np.int64), np.empty((lines + 1, 2), np.int64)
-    others = np.empty(lines, np.int64)
-    counts: Any = scan_lines(text, POWERS, names, numbers, scores, ranks, first, others)
-    parts, length, length_of_others, number_of_others = counts
-    if not parts:
+    block = block if block.endswith(b"\n") else block + b"\n"
+    text = np.frombuffer(block, np.uint8)
+    named, line_ends = text > 32, np.flatnonzero(text == 10)
+    edges = np.flatnonzero(np.diff(named, prepend=False))  # where names begin and end, by turns
+    if len(edges) != 12 * len(line_ends):
         return None
-    scores[others[:number_of_others]] = _spelt(numbers[:length_of_others])
-    docids = names[: length - 1].tobytes().decode().split("\n")
-    first = first[: parts + 1]
-    qids = [block[start : start + 300].split(None, 1)[0] for start in first[:-1, 1].tolist()]
-    return Scan(block, lines, qids, first, docids, scores, ranks)
+    starts, stops = np.ascontiguousarray(edges.reshape(-1, 6, 2).T)
+    begins, widths = np.append(0, line_ends[:-1] + 1), stops - starts
+    spaces = len(line_ends) + np.count_nonzero(text == 32) + np.count_nonzero(text == 9)  # other controls are odd
+    aligned = (starts[0] >= begins).all() and (stops[5] <= line_ends).all()
+    if not aligned or len(text) - np.count_nonzero(named) != spaces or (text[starts[0]] == 35).any():
+        return None
+    if widths[0].max() > 255 or widths[3].max() > 9 or (scores := _scores(block, text, starts[4], stops[4])) is None:
+        return None
+    new, ranks = np.append(True, widths[0, 1:] != widths[0, :-1]), np.zeros(len(begins), np.int64)
+    for has, byte in _bytes(text, starts[0], widths[0]):
+        new[1:] |= has[1:] & (byte[1:] != byte[:-1])
+    for has, byte in _bytes(text, starts[3], widths[3]):
+        if (has & (byte - 48 > 9)).any():
+            return None
+        ranks = np.where(has, 10 * ranks + (byte - 48), ranks)
+    parts, ends = np.flatnonzero(new), np.zeros(len(text) + 1, np.int8)
+    ends[starts[2]], ends[stops[2] + 1] = 1, -1
+    lines = text.copy()
+    lines[stops[2]] = 10
+    docids = lines[np.cumsum(ends[:-1], dtype=np.int8).view(bool)][:-1].tobytes().decode().split("\n")
+    qids = [block[i:j] for i, j in zip(starts[0, parts].tolist(), stops[0, parts].tolist(), strict=True)]
+    first = np.stack([np.append(parts, len(begins)), np.append(begins[parts], len(text))], axis=1)
+    return Scan(block, len(begins), qids, first, docids, scores, ranks)
+
+
+def _bytes(text: Any, starts: IntArray, widths: IntArray) -> Iterator[tuple[BoolArray, Any]]:
+    """Yield which names have a first byte, and these; a second; and so on."""
+    for place in range(int(widths.max())):
+        yield place < widths, text.take(starts + place, mode="clip")
+
+
+def _scores(block: bytes, text: Any, starts: IntArray, stops: IntArray) -> FloatArray | None:
+    """Read decimal numbers; None if one is none."""
+    widths, minus = stops - starts, text[starts] == 45
+    mantissa, digits, decimals, points = np.zeros((4, len(starts)), np.int64)
+    for has, byte in _bytes(text, starts, np.minimum(widths, 17)):
+        is_digit, is_point = has & (byte - 48 <= 9), has & (byte == 46)
+        mantissa = np.where(is_digit, 10 * mantissa + (byte - 48), mantissa)
+        digits, decimals, points = digits + is_digit, decimals + (is_digit & (points > 0)), points + is_point
+    # Integers of 15 digits and powers of ten up to 1e22 are floats, so that the division is the only rounding.
+    plain = (digits > 0) & (digits <= 15) & (points <= 1) & (digits + points + minus == widths)
+    scores = np.where(minus, -1.0, 1.0) * (mantissa / POWERS[decimals])
+    places = np.flatnonzero(~plain)
+    others = [block[i:j] for i, j in zip(starts[places].tolist(), stops[places].tolist(), strict=True)]
+    scores[places] = [*map(parse_number, others)]
+    return None if np.isnan(scores).any() else scores
 
 
 def scan_features(
@@ -121,60 +141,6 @@ def scan_features(
 def _spelt(numbers: Any) -> FloatArray:
     """Read numbers that `number_at` leaves to Python, from bytes with a line for each."""
     return np.array([*map(float, numbers.tobytes().split())])
-
-
-@compiled()
-def scan_lines(  # noqa: PLR0912
-    text: Any, powers: Any, names: Any, numbers: Any, scores: Any, ranks: Any, first: Any, others: Any
-) -> Any:
-    """Fill in the columns; return the numbers of parts (0 if a line is odd), of bytes of names, and of other scores."""
-    at, line, parts, length, spelt, left = 0, 0, 0, 0, 0, 0
-    before, before_length, odd = 0, -1, (0, 0, 0, 0)
-    while at < len(text):
-        begin, column = at, 0
-        while True:
-            start = at
-            # Bytes beyond ASCII are parts of names, as the block is UTF-8.
-            while text[at] > 32 and text[at] != 127:
-                at += 1
-            end = at
-            if start == end:
-                return odd
-            if column == 0:
-                # A comment, or a name that is cut off by `scan`.
-                if text[start] == 35 or end - start > 255:
-                    return odd
-                if end - start != before_length or not equal(text, start, text, before, before_length):
-                    first[parts, 0], first[parts, 1] = line, begin
-                    parts += 1
-                before, before_length = start, end - start
-            elif column == 2:
-                length = copy(text, start, end, names, length)
-            elif column == 3:
-                rank = 0
-                for i in range(start, end):
-                    if text[i] < 48 or text[i] > 57 or end - start > 9:
-                        return odd
-                    rank = 10 * rank + (text[i] - 48)
-                ranks[line] = rank
-            elif column == 4:
-                stop, value = number_at(text, start, powers)
-                if stop != end:
-                    return odd
-                scores[line] = value
-                if np.isnan(value):
-                    spelt, others[left] = copy(text, start, end, numbers, spelt), line
-                    left += 1
-            column += 1
-            at = after_spaces(text, at)
-            if text[at] == 10:
-                break
-        if column != 6:
-            return odd
-        at += 1
-        line += 1
-    first[parts, 0], first[parts, 1] = line, at
-    return parts, length, spelt, left
 
 
 @compiled()

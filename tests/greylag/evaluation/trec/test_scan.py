@@ -1,4 +1,4 @@
-"""The compiled reader of runs against the strict one, which reads line by line."""
+"""The reader of whole blocks of runs against the strict one, which reads line by line."""
 
 import logging
 import random
@@ -10,8 +10,9 @@ from greylag.base import FormatError, GreylagError
 from greylag.base.runtime import files
 from greylag.evaluation import read_run
 from greylag.evaluation.reports.comparison import compare
-from greylag.evaluation.trec import scan
+from greylag.evaluation.trec import runs
 from greylag.evaluation.trec.runs import open_run, run_tag
+from greylag.evaluation.trec.scan import scan
 
 NUMBERS = """0 -0 -0.0 +1.5 .5 5. . - 1e3 1E-3 1e 1e400 nan inf -inf 1_0 0x1 123456789012345 1234567890123456 0.1 1,5
 12.345600128173828 0.30000000000000004 9007199254740993 4.35 1e22 1e23 1.7976931348623157e308 3.5e38 0.000000000000001
@@ -76,14 +77,11 @@ def test_both_readers_agree(tmp_path, monkeypatch, caplog, block, read, options)
     caplog.set_level(logging.INFO, "greylag")
     monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     path, rng, used = tmp_path / "a.run", random.Random(block), []
-    scanned = scan.scan
-    scanned(b"q Q0 d 1 1 t\n")  # what is compiled is logged
-    monkeypatch.setattr(scan, "scan", lambda block: used.append(scanned(block)) or used[-1])
     for _ in range(300):
         path.write_bytes(random_file(rng))
         found = []
-        for size in (0, 1 << 60):
-            monkeypatch.setattr(scan, "MIN_BYTES", size)
+        for scanned in (lambda block: used.append(scan(block)) or used[-1], lambda block: None):
+            monkeypatch.setattr(runs, "scan", scanned)
             found.append(outcome(read, path, caplog, **options))
         assert found[0] == found[1], path.read_bytes()
     assert 50 < sum(one is not None for one in used) < len(used) - 50
@@ -98,7 +96,7 @@ def test_scores_are_those_that_float_reads():
     texts += [
         text for text in NUMBERS if text.strip("+-.0123456789eE") == "" and text not in {".", "-", "1e", "--1", "1-"}
     ]
-    found = scan.scan("".join(f"q Q0 d{n} 1 {text} t\n" for n, text in enumerate(texts)).encode())
+    found = scan("".join(f"q Q0 d{n} 1 {text} t\n" for n, text in enumerate(texts)).encode())
     assert struct.pack(f"{len(texts)}d", *found.scores) == struct.pack(f"{len(texts)}d", *map(float, texts))
     assert found.docids == [f"d{n}" for n in range(len(texts))]
 
@@ -107,9 +105,9 @@ def judged(rng):
     return {f"q{q}": {f"d{rng.randint(1, 40)}": rng.randint(-1, 3) for _ in range(6)} for q in rng.sample(range(9), 5)}
 
 
-def evaluated(runs, qrels, measures):
+def evaluated(named, qrels, measures):
     try:
-        found = compare(runs, qrels, measures)
+        found = compare(named, qrels, measures)
     except GreylagError as error:
         return str(error)
     one = found.scores["a"]
@@ -140,16 +138,12 @@ def test_runs_are_scored_as_they_are_read(tmp_path, monkeypatch, measures):
     assert 5 < sum(outcomes) < 50
 
 
-def test_large_files_are_scanned_and_small_ones_are_not(tmp_path, monkeypatch):
+def test_a_tag_is_read_from_one_line(tmp_path, monkeypatch):
     used = []
-    monkeypatch.setattr(scan, "scan", used.append)
-    text = "".join(f"q{q} Q0 document-{d} {d + 1} {1000 - d} t\n" for q in range(200) for d in range(1000))
+    monkeypatch.setattr(runs, "scan", used.append)
     path = tmp_path / "a.run"
-    path.write_text(text[: text.index("\n", 10**5)])
-    read_run(path)
-    assert not used
-    path.write_text(text)
+    path.write_text("".join(f"q Q0 d{d} {d + 1} {1000 - d} t\n" for d in range(1000)))
     assert run_tag(path) == "t"
     assert not used
     read_run(path)
-    assert sum(map(len, used)) == len(text)
+    assert b"".join(used) == path.read_bytes()
