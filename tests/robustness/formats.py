@@ -27,6 +27,7 @@ from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.index.lucene.documents import write_for_anserini
 from greylag.learning.letor import read_letor
+from greylag.learning.model_files import trained_topics
 from greylag.rankers.model import RankingModel
 from greylag.recipes import HybridModel
 from tests.greylag.learning.samples import row_names
@@ -436,7 +437,7 @@ def make_hybrid_weight(rng):
 
 def read_hybrid_weight(path):
     model = HybridModel.load(path)
-    return model.weight, model.fingerprint, sorted(model.seen)
+    return model.weight, model.fingerprint, sorted(trained_topics(model.provenance))
 
 
 def hybrid_weight_oracle(text):

@@ -56,6 +56,7 @@ from .core.labels import is_frame as is_frame
 from .core.labels import is_missing as is_missing
 from .core.labels import one_each as one_each
 from .core.labels import unique_ids as unique_ids
+from .core.layouts import check_layout as check_layout
 from .core.missing_documents import gather_missing as gather_missing
 from .core.missing_documents import report_missing as report_missing
 from .core.registry import import_entry as import_entry

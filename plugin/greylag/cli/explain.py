@@ -93,7 +93,7 @@ def explain(
     given = {**inputs, "--qid": qid, "--docid": docid}
     asked = any((topics, qid, docid, run, transfer, letor)) or (form, top) != ("text", "5")
     if not asked and (built_in or index is None):
-        shown_model = _general_model(index) if built_in else load_model(model)
+        shown_model = _general_model(index) if built_in else load_model(model, context.obj.inputs)
         write_line("\n".join([shown_model.summary(), *_references(shown_model)]))
         return
     learned = _general_model(index) if built_in else RankingModel.load(model)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
+from dataclasses import field as entry
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -57,7 +58,7 @@ class Shared:
     field: str = "title"
     lenient: bool = False
     metadata_file: Path | None = None
-    inputs: tuple[Path, ...] = ()  # all files that the command reads, by `surrounded`
+    inputs: Mapping[Path, Any] = entry(default_factory=dict)  # all files that are read, with models' content
 
     @cached_property
     def described(self) -> Mapping[str, Any] | None:

@@ -142,7 +142,7 @@ def rerank(
     shared: Shared = context.obj
     check_rules(context, RULES)
     asked, replaced = Part.parse(part), read_files(files or [])
-    learned: Any = None if model is None or query_vectors else load_model(model)
+    learned: Any = None if model is None or query_vectors else load_model(model, shared.inputs)
     listed = None
     if letor is not None:
         learned, listed = over_columns(learned, letor, missing_as_zero=missing_as_zero)
@@ -183,7 +183,7 @@ def rerank(
     for _, stage in ranked:
         stage.check_topics(rankings)
     names = ["fused" if fused else rankings.tag, *hybrid, *(name for name, _ in ranked)]
-    used = [path for path in shared.inputs if str(path) not in replaced]
+    used = {path: content for path, content in shared.inputs.items() if str(path) not in replaced}
     seen = seen_topics(used, rankings, "" if positions is None else positions.fingerprint)
     tag = marked(visible("-".join(names)) if tag is None else tag, seen)
     methods = [*([] if model is None else [str(model)]), *hybrid, *map(str, steps)]

@@ -6,10 +6,12 @@ import hashlib
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import wraps
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, get_type_hints
@@ -34,10 +36,11 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
-        shared: Shared = replace(context.obj, inputs=tuple(input_files(command, values, context.obj)))
+        shared: Shared = replace(context.obj, inputs=input_files(command, values, context.obj))
         context.obj = shared
         shared.described  # noqa: B018 - reads the metadata, so that a mistake in it is told before any work
         check_outputs([values[name] for name in OUTPUTS if values.get(name)], shared.inputs)
+        postpone("numpy.f2py", "numpy.testing")
         with ExitStack() as stack:
             if shared.scheduler is not None:
                 stack.enter_context(cluster(shared.scheduler))
@@ -55,6 +58,16 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     return run
+
+
+def postpone(*modules: str) -> None:
+    """Let modules of NumPy load when something of theirs is used: SciPy lists all, half the time of its import."""
+    for name in modules:
+        if name not in sys.modules and (spec := find_spec(name)) and spec.loader:
+            spec.loader = LazyLoader(spec.loader)
+            module = sys.modules[name] = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            setattr(sys.modules["numpy"], name.removeprefix("numpy."), module)
 
 
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
@@ -79,15 +92,15 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         seen.append(out)
 
 
-def input_files(command: Callable[..., None], values: Mapping[str, Any], shared: Shared) -> list[Path]:
-    """List the files that a command reads, by the types of its options, and those that models among them name."""
+def input_files(command: Callable[..., None], values: Mapping[str, Any], shared: Shared) -> dict[Path, Any]:
+    """Return the files that a command reads, by the types of its options, as `followed` does."""
     from greylag.features import followed
 
     hints = get_type_hints(command, include_extras=True)
     read = {name: value for name, value in values.items() if name not in OUTPUTS}
     named = [*record_files(shared), *(file for name, value in read.items() for file in named_files(hints[name], value))]
     places = values.get("collections") or ["{}"]  # names, each of which stands for {} in its files
-    return list(followed(Path(str(file).replace("{}", name)) for name in places for file in named if file))
+    return followed(Path(str(file).replace("{}", name)) for name in places for file in named if file)
 
 
 @contextmanager

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from greylag.base import ModelError, ParameterError, html_text
 from greylag.diversity.candidates import CandidateMaker

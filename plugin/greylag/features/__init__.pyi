@@ -45,7 +45,6 @@ from .learned.xgboost_trees import read_xgboost as read_xgboost
 from .named_files import FEATURE_FILES as FEATURE_FILES
 from .named_files import STAGE_FILES as STAGE_FILES
 from .named_files import followed as followed
-from .named_files import is_model_file as is_model_file
 from .named_files import stage_files as stage_files
 from .spec import Pool as Pool
 from .spelling import parse_feature as parse_feature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,19 +40,20 @@ def is_model_file(path: Path) -> bool:
     return path.is_file() and re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")) is not None
 
 
-def followed(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths that exist, and the files that models among them name, directly or through other models."""
+def followed(paths: Iterable[Path]) -> dict[Path, Any]:
+    """Return the paths that exist, and those that models among them name, also through others; with models' content."""
     # Each path once, so that models that name each other come to an end.
-    waiting, seen = list(paths), set()
+    waiting, found = list(paths), dict[Path, Any]()
     while waiting:
         path = waiting.pop(0)
-        if path in seen or not os.path.exists(path):  # a text that is too long for a path does not exist either
+        if path in found or not os.path.exists(path):  # a text that is too long for a path does not exist either
             continue
-        seen.add(path)
-        yield path
+        found[path] = None
         with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
             if is_model_file(path):
-                waiting += [Path(name) for name in _files_in(parse_json(read_bytes(path))) if os.path.isfile(name)]
+                found[path] = parse_json(read_bytes(path))
+                waiting += [Path(name) for name in _files_in(found[path]) if os.path.isfile(name)]
+    return found
 
 
 def _files_in(value: Any) -> Iterator[str]:
@@ -60,7 +61,7 @@ def _files_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         with suppress(GreylagError):
             yield from feature_files(value)
-    elif isinstance(value, Mapping | list):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            if isinstance(part, str | Mapping | list):  # and not each number of a tree
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            if isinstance(part, str | dict | list):  # and not each number of a tree
                 yield from _files_in(part)

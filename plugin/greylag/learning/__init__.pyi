@@ -45,4 +45,5 @@ from .model_files import Provenance as Provenance
 from .model_files import SavedModel as SavedModel
 from .model_files import check_collection as check_collection
 from .model_files import read_content as read_content
+from .model_files import trained_topics as trained_topics
 from .preselect import EQUAL_WEIGHTS as EQUAL_WEIGHTS

@@ -7,11 +7,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
-from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
-
-from greylag.base import Faults, FormatError, ModelError, is_file, parse_json, read_text, write_text
+from greylag.base import (
+    Faults,
+    FormatError,
+    ModelError,
+    check_layout,
+    is_file,
+    parse_json,
+    read_text,
+    write_text,
+)
 from greylag.index import PositionalIndex
 
 LIGHTGBM = "model of LightGBM"
@@ -51,12 +58,6 @@ class SavedModel(ABC):
     provenance: Mapping[str, Any]  # how it was made, for summaries and for what is known of a loaded model alone
 
     @property
-    def seen(self) -> frozenset[str]:
-        """The topics that it was trained on, or that chose among models."""
-        names = (self.provenance.get(key) for key in ("queries", "validation"))
-        return frozenset(qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str))
-
-    @property
     def learner(self) -> str:
         """The class of its learner; "" if it is not known."""
         return str(self.provenance.get("learner", ""))
@@ -86,8 +87,6 @@ class SavedModel(ABC):
     @classmethod
     def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> Self:
         """Load from the content of the file, as `load` does."""
-        from pydantic import TypeAdapter, ValidationError  # slow to import
-
         if content.get("kind") != cls.kind:
             other = f", but {content['kind']!r:.40}" if "kind" in content else ""
             raise ModelError(f"{path}: not a {cls.kind}{other}; train one with `{cls.command}`")
@@ -95,8 +94,7 @@ class SavedModel(ABC):
             other = f"{content.get('schema')!r:.20}"
             raise ModelError(f"{path}: schema {other}, but this version reads {cls.schema}: train it again")
         try:
-            # Strict: neither "1" nor true is a number.
-            TypeAdapter(cls.layout).validate_python(content, strict=True)
+            check_layout(cls.layout, content)
             model = cls.from_dict(content)
             # An entry that is lacking, left out of the model, or named by a digest of other values.
             written = {"kind": cls.kind, "schema": cls.schema, **model.as_dict()}
@@ -106,13 +104,6 @@ class SavedModel(ABC):
             if difference := None if same else _difference(written, content):
                 raise ModelError(f"{difference}: the file was changed after `save`, or made by other means")
             return model
-        # pydantic's own message has several lines, and repeats the whole input.
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            if first["type"] == "missing":
-                raise ModelError(f"{path}: the model lacks {place!r}") from None
-            message = f"{place} is {first['input']!r:.40}: {first['msg'][:1].lower()}{first['msg'][1:]}"
         except (ValueError, TypeError, ArithmeticError, ModelError) as error:  # values outside their domains
             known = " is unknown to this version: train the model again, or update greylag"
             message = re.sub(r"\S+ got an unexpected keyword argument ('.*')", rf"entry \1{known}", str(error))
@@ -138,6 +129,12 @@ def read_content(path: str | Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         return {}
     return {**content, "kind": XGBOOST} if "learner" in content and "kind" not in content else content
+
+
+def trained_topics(provenance: Any) -> frozenset[str]:
+    """Return the topics that a model of this provenance was trained on, or that chose among models."""
+    names = (provenance.get(key) for key in ("queries", "validation")) if isinstance(provenance, Mapping) else ()
+    return frozenset(qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str))
 
 
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:

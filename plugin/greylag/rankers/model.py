@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from greylag.base import MAX_VALUE, FloatArray, ModelError, ParameterError, check_sequences, html_text
 from greylag.features import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from greylag import __version__
 from greylag.base import FloatArray, ParameterError, Run, check_positive, parallel_map

@@ -27,10 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NotRequired
-
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
+from typing import Any, NotRequired, TypedDict
 
 from greylag.base import (
     SEEN,
@@ -38,6 +35,7 @@ from greylag.base import (
     ParameterError,
     alone,
     as_text,
+    check_layout,
     code,
     file_digest,
     file_stamps,
@@ -220,7 +218,7 @@ def _read_finished(out: Path) -> dict[str, Any]:
     """Read `FINISHED`, empty if there is none or it is damaged."""
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-        TypeAdapter(_Record).validate_python(content, strict=True)
-    except (OSError, ValueError, RecursionError):  # pydantic's error is a ValueError
+        check_layout(_Record, content)
+    except (OSError, ValueError, RecursionError):
         return {}
     return dict(content)

@@ -27,6 +27,7 @@ from greylag.cli.model_inputs import seen_topics
 from greylag.diversity import CSSVM, MMR, Coverage, DiversityModel, GroupLimit, RandomOrder, SVMDiv, XQuAD
 from greylag.evaluation import read_subtopic_qrels, read_titles, split_folds
 from greylag.features.evidence import RunScore
+from greylag.features.named_files import followed
 from greylag.features.spelling import parse_feature
 from greylag.index import ArrayVectors
 from greylag.rankers import ManifoldRanker, MaxPassage, RankingModel
@@ -191,9 +192,9 @@ def test_topics_that_a_model_was_trained_on(few, tmp_path, caplog):
     ):
         caplog.clear()
         RankingModel((), (), fingerprint=fingerprint, provenance=provenance).save(path)
-        assert seen_topics([path], run, "abc") == (SEEN if seen else "")
+        assert seen_topics(followed([path]), run, "abc") == (SEEN if seen else "")
         assert [message.split()[0] for message in caplog.messages] == ([str(seen)] if seen else [])
-    assert seen_topics([few[-1], tmp_path, tmp_path / "none"], run, "abc") == ""
+    assert seen_topics(followed([few[-1], tmp_path, tmp_path / "none"]), run, "abc") == ""
 
 
 def test_the_mark_of_training_topics_is_not_lost(command, made, few, tmp_path):

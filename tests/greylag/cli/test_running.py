@@ -101,7 +101,7 @@ def depending(name, values, **options):
     """The digest of all that the results of a command with these values depend on."""
     function = getattr(import_module(f"greylag.cli.{name}"), name)
     shared = Shared(**options)
-    found = dependencies(name, replace(shared, inputs=tuple(input_files(function, values, shared))), values)
+    found = dependencies(name, replace(shared, inputs=input_files(function, values, shared)), values)
     return str(found())
 
 

@@ -167,7 +167,7 @@ def test_a_model_is_for_its_collection():
         (lambda: check_collection("other", PositionalIndex.from_texts({}), transfer=False), "collection --transfer"),
         (lambda: RankingModel(FUSED, (1.0, 2.0), runs=("a", "c")), "fused:rrf(a,b) a, c"),
         (lambda: RankingModel(MODEL.features, (1.0,), runs=("a", "b")), "score a, b"),
-        (lambda: load_model(Path(__file__)), "not model"),
+        (lambda: load_model(Path(__file__), {}), "not model"),
     ],
 )
 def test_refusals(call, parts):
@@ -179,5 +179,5 @@ def test_a_model_is_read_from_a_pipe(tmp_path):
     reader, writer = os.pipe()
     os.write(writer, (tmp_path / "model.json").read_bytes())
     os.close(writer)
-    assert load_model(Path(f"/dev/fd/{reader}")) == MODEL
+    assert load_model(Path(f"/dev/fd/{reader}"), {}) == MODEL
     os.close(reader)

@@ -6,6 +6,7 @@ import pytest
 from greylag import train
 from greylag.base import ModelError, ParameterError
 from greylag.index import ArrayVectors
+from greylag.learning.model_files import trained_topics
 from greylag.recipes import HybridModel, HybridRecipe, HybridSearch
 from tests.greylag.recipes.test_hybrid import DOCIDS, INDEX, vectors
 from tests.refusals import refuses
@@ -20,7 +21,7 @@ def test_a_model_is_trained_of_all_topics_and_of_each_fold(tmp_path, n_jobs):
     result = train(INDEX.bm25(9).run(TOPICS), QRELS, INDEX, HybridRecipe(VECTORS, k=9), folds=3, n_jobs=n_jobs)
     search = HybridSearch(INDEX, VECTORS, k=9)
     assert result.model.weight == search.learn_weight(TOPICS, QRELS).weight > 1
-    assert result.model.seen == {*TOPICS} - {"t1"}
+    assert trained_topics(result.model.provenance) == {*TOPICS} - {"t1"}
     for fold, fitted in zip(result.held_out.folds, result.held_out.fitted, strict=True):
         others = search.learn_weight({qid: text for qid, text in TOPICS.items() if qid not in fold}, QRELS)
         assert fitted.model.weight == others.weight

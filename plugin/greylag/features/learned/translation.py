@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from greylag.base import FloatArray, IntArray, ModelError, ParameterError, Ranking
 from greylag.features.feature import Feature, Values

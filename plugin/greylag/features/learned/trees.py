@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import comb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from greylag.base import BoolArray, DependencyError, FloatArray, IntArray, ModelError, ParameterError, compiled
 from greylag.features.column import Column, as_feature
