@@ -403,7 +403,7 @@ class HybridRetriever:
         for docid in [] if remove is None else _members(remove):
             if entries.pop(as_identifier(docid, "remove: an id"), None) is None:
                 raise ParameterError(f"remove: no passage has the id {docid!r}, or it is given twice")
-        for docid, passage in ({} if add is None else _passages(add)).items():
+        for docid, passage in ({} if add is None else _passages(add, named=True)).items():
             if entries.setdefault(docid, passage) is not passage:
                 raise ParameterError(f"add: there is a passage {docid!r}: give another id, or remove= that one, too")
         held = self._passages.changed(_some(entries))
@@ -625,13 +625,15 @@ def _plain(value: Any) -> Any:
 
 
 def _forms(value: Any) -> tuple[Any, ...]:
-    """Return a number, but no truth value, as its texts, as files and forms have them; None for what is missing."""
+    """Return a number or truth value as its texts, as files and forms have them; None for what is missing."""
     if type(value) is int:
         return (str(value),)
     value = _plain(value)
     if is_missing(value):
         return (None,)
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool):
+        return str(value).lower(), str(value)
+    if not isinstance(value, Real):
         return (value,)
     number = int(value) if isinstance(value, Integral) else float(value)
     return (str(int(number)), str(number)) if number == number // 1 else (str(number),)
@@ -648,9 +650,9 @@ def _some(passages: dict[str, _Held]) -> dict[str, _Held]:
     return passages
 
 
-def _passages(given: PassagesLike) -> dict[str, Passage]:
-    """Return texts and other fields of passages by identifier."""
-    passages = as_passages(given)
+def _passages(given: PassagesLike, *, named: bool = False) -> dict[str, Passage]:
+    """Return texts and other fields of passages by identifier, which all must have if `named`."""
+    passages = as_passages(given, named=named)
     keys = [as_identifier(passage.key, "a passage's identifier") for passage in passages]
     copies = []
     for key, passage in zip(keys, passages, strict=True):

@@ -31,6 +31,8 @@ from greylag.index import PositionalIndex
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 
+MEAN = "mean score in training"
+"""The share of trees themselves, which is no feature's."""
 MIN_DIFFERENCE_SHARE = 0.01
 """A summary leaves out features whose difference is at most this fraction of the largest."""
 
@@ -71,7 +73,7 @@ class FeatureShare:
     @property
     def name(self) -> str:
         """The feature's spelling; of trees themselves, what their share is."""
-        return "mean score in training" if isinstance(self.feature, Trees) else str(self.feature)
+        return MEAN if isinstance(self.feature, Trees) else str(self.feature)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

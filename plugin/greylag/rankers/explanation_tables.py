@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from greylag.base import Cell, Row, Table
-from greylag.rankers.explanation import CliqueShare, Explanation, Share, largest
+from greylag.rankers.explanation import MEAN, CliqueShare, Explanation, Share, largest
 
 if TYPE_CHECKING:
     from greylag.evaluation import Section
@@ -72,8 +72,12 @@ def _table_rows(parts: Sequence[_Part], score: tuple[float, ...], width: int, to
                 add(f"  {clique}", clique_terms, counts)
         if absent:
             add(f"  {_counted(len(absent), 'clique')} without occurrences", [*map(sum, zip(*absent, strict=True))])
-    if top is not None and (rest := [terms for _, terms, *_ in parts[top:]]):
-        add(_counted(len(rest), "more feature"), [*map(sum, zip(*rest, strict=True))])
+    rest = [] if top is None else parts[top:]
+    if more := [terms for name, terms, *_ in rest if name != MEAN]:
+        add(_counted(len(more), "more feature"), [*map(sum, zip(*more, strict=True))])
+    for name, terms, others, _ in rest:
+        if name == MEAN:
+            add(name, terms, others)
     add("score", score)
     return rows
 
@@ -90,7 +94,7 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
     caption = "Contributions of features to the score"
     if against is not None:
         pairs = zip(explanation.features, against.features, strict=True)
-        parts = [(str(share.feature), share.contribution - other.contribution) for share, other in pairs]
+        parts = [(share.name, share.contribution - other.contribution) for share, other in pairs]
         difference, unit = explanation.score - against.score, "difference"
         caption = "Differences of the features' contributions"
         relation = "above" if difference > 0 else "below" if difference < 0 else "beside"

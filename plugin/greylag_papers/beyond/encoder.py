@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from greylag.base import DependencyError, FloatArray, Query, Ranking, Run, unit_range
+from greylag.base import DependencyError, FloatArray, ParameterError, Query, Ranking, Run, unit_range
 from greylag.evaluation import Scores, Section, compare_scores, evaluate, fuse_runs, to_dict
 from greylag.index import ArrayVectors, VectorSearch
 from greylag.recipes import GeneralRanker, HybridScores, HybridSearch
@@ -120,6 +120,10 @@ def load_encoder() -> Encode:
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
     def encode(text: str) -> FloatArray:
+        if not isinstance(text, str):
+            raise ParameterError(
+                f"the encoder takes one text, not a {type(text).__name__}: write [*map(encode, texts)]"
+            )
         ids = np.array([tokenizer.encode(text).ids])
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         mean = session.run(None, inputs)[0][0].mean(axis=0)

@@ -204,6 +204,7 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
             "zero": np.array(n),
             "set": {n},
             "of": {"a": n},
+            "even": n % 2 == 0,
         }
         passage["gap"] = (n, None, float("nan"), pd.NA)[n % 4]
     retriever = HybridRetriever(typed, encode, depth=100)
@@ -220,6 +221,7 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
         ({"long": str(10**18 + 5)}, [5]), ({"n": float("inf")}, []), (pops, {*range(60)} - {7}),
         ({"grid": [[7, 7]]}, [7]), ({"grid": 7}, []), ({"zero": 7}, [7]), ({"n": np.array(0)}, thirds),
         ({"gap": 4}, [4]), ({"gap": None}, {*range(60)} - {*range(0, 60, 4)}), ({"of": {"a": 7}}, [7]),
+        ({"even": "true"}, range(0, 60, 2)), ({"even": np.True_}, range(0, 60, 2)), ({"even": ["False", 1]}, odd),
     ):  # fmt: skip
         for _ in range(2):  # a function changes nothing
             assert {*ids(retriever.search("cat", k=60, where=where))} == {*map(str, wanted)}
@@ -609,6 +611,7 @@ ROWS = encode([*TEXTS.values()])
         ],
         (lambda: make(encode=narrowed).with_passages(add={"new": "a text"}), "5 dimensions|8"),
         (lambda: RETRIEVER.with_passages(add=PASSAGES), "add|passage 'p0'|remove="),
+        (lambda: RETRIEVER.with_passages(add=[{"id": "p99", "text": "a"}, "an egg"]), "'an egg'|no id|'id': "),
         (lambda: RETRIEVER.with_passages(remove="p77"), "remove|'p77'"),
         (lambda: RETRIEVER.with_passages(remove=["p7", "p7"]), "remove|'p7'|twice"),
         (lambda: RETRIEVER.with_passages(remove=[*PASSAGES]), "no passages"),

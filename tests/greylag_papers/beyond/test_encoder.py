@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag import read_qrels, read_topics
-from greylag.base import DependencyError, Query, Ranking, Run, read_json_lines, unit_range
+from greylag.base import DependencyError, ParameterError, Query, Ranking, Run, read_json_lines, unit_range
 from greylag.evaluation import Scores, evaluate, fuse_runs, parse_measure
 from greylag.index import ArrayVectors, LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
@@ -51,6 +51,7 @@ def test_the_encoder_puts_a_paraphrase_above_shared_words():
     assert query @ paraphrase > query @ other
     np.testing.assert_array_equal(encode("How do geese find their way?"), query)
     np.testing.assert_array_equal(encode("goose " * 1000), encode("goose " * 2000))  # cut at 256 tokens
+    refuses(lambda: encode(["goose"]), ParameterError, "one text list map")
 
 
 def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import count, repeat
 from typing import Any, NamedTuple, TypeAlias
 
 from greylag.base.core import labels
@@ -31,27 +32,32 @@ class Passage(NamedTuple):
     fields: Mapping[str, Any]  # without those two
 
 
-def as_passages(value: PassagesLike) -> list[Passage]:
-    """Return passages with their identifiers, all different, or places from 0, and their fields. There may be none."""
-    passages = _listed(value)
+def as_passages(value: PassagesLike, *, named: bool = False) -> list[Passage]:
+    """Return passages with their identifiers, all different, and their fields; there may be none.
+
+    Without an identifier, it is the place, from 0, unless all must be `named`.
+    """
+    passages = _listed(value, repeat(None) if named else count())
+    if named and (bare := next((passage for passage in passages if passage.key is None), None)):
+        raise ParameterError(f"the passage {bare.text!r:.40} has no id: give it as {{'id': ..., 'text': ...}}")
     if len({passage.key for passage in passages}) < len(passages):
         keys = [passage.key for passage in passages]
         raise ParameterError(f"passage {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
     return passages
 
 
-def _listed(value: Any) -> list[Passage]:
+def _listed(value: Any, places: Iterable[int | None]) -> list[Passage]:
     if labels.is_frame(value):
         keyed = next((name for name in ("id", *labels.COLUMN_NAMES["docno"]) if name in value.columns), None)
         columns = {"id" if name == keyed else name: labels.column_values(value, name) for name in value.columns}
         rows = zip(*columns.values(), strict=True)
-        return [_passage(place, dict(zip(columns, row, strict=True))) for place, row in enumerate(rows)]
+        return [_passage(place, dict(zip(columns, row, strict=True))) for place, row in zip(places, rows, strict=False)]
     if has_labels(value):
         return [_passage(key, given, keyed=True) for key, given in value.items()]
     check_sequences(passages=value)
     if not isinstance(value, Iterable):
         raise ParameterError(f"passages are {shown(value)}: {remedy(value) or 'pass texts, or texts by docid'}")
-    return [_passage(place, given) for place, given in enumerate(value)]
+    return [_passage(place, given) for given, place in zip(value, places, strict=False)]
 
 
 def as_texts(value: PassagesLike) -> dict[str, str]:

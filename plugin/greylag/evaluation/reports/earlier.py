@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import (
-    Any,
-    NotRequired,  # pydantic reads typing's own from Python 3.12 on
-)
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
-from typing_extensions import TypedDict
 
-from greylag.base import Faults, FormatError, is_file, naming, parse_json, read_text
+from greylag import __version__
+from greylag.base import (
+    TREC_EVAL,
+    Faults,
+    FormatError,
+    ParameterError,
+    check_layout,
+    is_file,
+    naming,
+    parse_json,
+    read_text,
+)
 from greylag.evaluation.reports.evaluation import Evaluation
 from greylag.evaluation.reports.scores import Unretrieved
 from greylag.evaluation.scoring.agreement import few_names
@@ -26,6 +34,7 @@ from greylag.evaluation.scoring.significance import Correction, Design, Test, co
 from greylag.evaluation.trec.json_tables import is_table
 
 HEAD_BYTES = 1 << 16  # from which a run in JSON is known
+_log = logging.getLogger("greylag")
 ROUNDING = 1e-9  # by which a score may be outside of a measure's range
 
 
@@ -98,6 +107,11 @@ class Earlier:
         if lacking := [measure for measure in map(str, measures) if measure not in run["means"]]:
             reason = f"is by {', '.join(run['means'])}, not {', '.join(lacking)}: give measures that it has"
             raise FormatError(self.path, None, reason)
+        for what, version in {"greylag": __version__, **TREC_EVAL}.items():
+            earlier = self.content.get(what, version)
+            if str(earlier).split(".")[:2] != version.split(".")[:2]:  # patches change no figures
+                text = "%s: is by %s %s, and runs are scored by %s: if measures have changed, evaluate it again"
+                _log.warning(text, self.path, what, earlier, version)
         return self.scores_of(chosen, judgements, measures)
 
     def scores_of(self, name: str, qids: Iterable[str], measures: Sequence[Measure]) -> Scores:
@@ -176,20 +190,17 @@ def earlier_measures(runs: Iterable[Any]) -> tuple[Measure, ...] | None:
 
 def read_earlier(path: str | Path) -> Earlier:
     """Read the JSON of an evaluation; `FormatError` for any other."""
-    from pydantic import TypeAdapter, ValidationError  # slow to import
-
     with Faults(path, lenient=False) as faults:
         text = read_text(path, faults)
     try:
         content = parse_json(text)
         if "parts" in content:
             raise FormatError(path, None, "is of several collections: evaluate each alone, without --collection")
-        TypeAdapter(_Content).validate_python(content, strict=True)
+        check_layout(_Content, content)
     except FormatError:
         raise
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else None
-        where = f" ({'.'.join(map(str, first['loc']))}: {first['msg']})" if first else ""
+        where = f" ({error})" if isinstance(error, ParameterError) else ""
         reason = f"is neither a run nor what greylag evaluate --format json prints{where}"
         raise FormatError(path, None, " ".join(reason.split())) from None
     if contradiction := _contradiction(content):

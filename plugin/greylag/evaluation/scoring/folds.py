@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from greylag.base import (
 )
 
 T = TypeVar("T")
+_log = logging.getLogger("greylag")
 
 
 def _check_folds(folds: Sequence[Collection[str]]) -> None:
@@ -47,14 +49,19 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
 def read_folds(path: str | Path, qids: Iterable[str]) -> list[list[str]]:
     """Read the folds of these queries: a line has a qid and the name of its fold, in the order of the folds' names.
 
-    `FormatError` if one of the queries has no fold or two, or all are in one; the file may have others.
+    `FormatError` if one of the queries has no fold or two, or all are in one. Other qids in the file are logged: they
+    may be misspelt.
     """
     fold_of = read_pairs(path, "qid fold")
     folds: dict[str, list[str]] = {name: [] for name in fold_of.values()}
-    for qid in qids:
+    for qid in (asked := list(qids)):
         if qid not in fold_of:
             raise FormatError(path, None, f"query {qid!r} has no fold: add a line {qid} FOLD")
         folds[fold_of[qid]].append(qid)
+    if others := [qid for qid in fold_of if qid not in {*asked}]:
+        _log.warning(
+            "%s: %d of %d qids are not among the queries, such as %r", path, len(others), len(fold_of), others[0]
+        )
     filled = [fold for fold in folds.values() if fold]
     if len(filled) < 2:
         raise FormatError(

@@ -37,6 +37,18 @@ def test_scores_are_those_of_the_run(tmp_path, before):
         assert named.values.tolist() == compare(RUNS, QRELS, NAMES).scores[name].values.tolist()
 
 
+def test_a_baseline_of_another_version_is_told(tmp_path, caplog):
+    """Of another minor version, whose measures may have changed; figures are as they were."""
+    path, content = tmp_path / "last.json", json.loads(compare({"one": RUNS["one"]}, QRELS, NAMES).format("json"))
+    for of, told in (({}, []), ({"greylag": "0.1.9"}, []), ({"greylag": "0.0.9"}, ["greylag 0.0.9"]),
+                     ({"greylag": "0.2.0", "trec_eval": "9.0.8"}, ["greylag 0.2.0", "trec_eval 9.0.8"])):  # fmt: skip
+        caplog.clear()
+        path.write_text(json.dumps(content | of))
+        found = compare({"one": path, "two": RUNS["two"]}, QRELS, NAMES, baseline="one")
+        assert found.scores["one"].means.tolist() == compare(RUNS, QRELS, NAMES).scores["one"].means.tolist()
+        assert re.findall(r" is by ([^,]*),", " ".join(caplog.messages)) == told
+
+
 @pytest.mark.parametrize("options", [{}, {"baseline": "one"}, {"baseline": ["one", "two"]}, {"all_pairs": True}])
 @pytest.mark.parametrize("test", ["t", "randomization"])
 def test_a_saved_evaluation_has_the_same_methods(tmp_path, options, test):

@@ -23,6 +23,7 @@ from greylag.rankers import RankingModel
 from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare
 from greylag.rankers.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.studies import means, means_table, models_table
+from tests.greylag.rankers.test_export import stump
 from tests.greylag.studies.samples import Page
 
 
@@ -241,6 +242,21 @@ def test_an_explanation_whole_and_folded():
     assert [row[:2] for row in explanation_table(ONE, top=1).rows] == folded
     unweighted = explanation("a", replace(ONE.features[1], weight=None))
     assert explanation_table(unweighted).rows[1][:3] == ("  new", 4.0, 0.0)
+
+
+def test_the_mean_of_trees_is_no_feature():
+    """It has a row of its own wherever its size puts it, and is not among the features that are summed up."""
+    (trees,) = stump("score", 1.5).features
+    mean = FeatureShare(trees, None, 3.0, 3.0, ())
+    one, other = (explanation(share.docid, *share.features, mean) for share in (ONE, OTHER))
+    assert [row[:2] for row in explanation_table(one, top=1).rows[-3:]] == [
+        ("2 more features", 5.0), ("mean score in training", 3.0), ("score", -1.0)
+    ]  # fmt: skip
+    assert [row[:2] for row in explanation_table(one, top=3).rows[-2:]] == [("1 more feature", 1.0), ("score", -1.0)]
+    assert [row[0] for row in explanation_table(explanation("a", ONE.features[0], mean), top=1).rows[-2:]] == [
+        "mean score in training", "score"
+    ]  # fmt: skip
+    assert comparison_of_documents(one, other, top=1).rows[-2][:4] == ("mean score in training", 0.0, 3.0, 3.0)
 
 
 def test_differences_of_two_documents():

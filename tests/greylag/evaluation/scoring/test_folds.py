@@ -5,10 +5,17 @@ import pytest
 from joblib import parallel_config
 
 from greylag.base import Ranking, Run
-from greylag.evaluation import fit_by_fold, rerank_by_fold, split_folds
+from greylag.evaluation import fit_by_fold, read_folds, rerank_by_fold, split_folds
 
 QIDS = [str(number) for number in range(11)]
 FIRST = Run(tuple(Ranking(qid, "text", ("a", "b", "c"), np.array([3.0, 2.0, 1.0])) for qid in QIDS), "first")
+
+
+def test_qids_of_other_queries_in_a_file_of_folds_are_told(tmp_path, caplog):
+    path = tmp_path / "folds.txt"
+    path.write_text("1 a\n2 b\n03 a\n4 b\n")
+    assert read_folds(path, ["4", "1", "2"]) == [["1"], ["4", "2"]]
+    assert caplog.messages == [f"{path}: 1 of 4 qids are not among the queries, such as '03'"]
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
