@@ -86,7 +86,7 @@ class Settings(Experiment):
     measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The measures that are compared; the first chooses weights."""
     questions: tuple[Positive, ...] = ()
-    """Numbers of judged questions that a weight is learned from, at the last depth; none by default: nothing is asked."""
+    """Numbers of judged questions that a weight is learned from, at the last depth; by default none."""
     draws: Positive = 20
     """How often they are drawn."""
     seed: Seed = 0

@@ -24,9 +24,9 @@ from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.letor import FIRST_NAMED_QID, read_letor, read_scores, write_features
 from tests.greylag.learning.samples import row_name, row_names
+from tests.refusals import refuses
 
 NUMBER = str(FIRST_NAMED_QID + 1)
-from tests.refusals import refuses
 
 
 @pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
