@@ -132,7 +132,7 @@ class Ranking(Printed):
         order = np.argsort(-values, kind="stable")
         return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])
 
-    def check_query(self, reader: object) -> None:
+    def check_query(self, reader: str) -> None:
         """Raise `ParameterError` if there are documents for `reader` to rank by the query's text, which is unknown."""
         if not self.query and self.docids:
             raise ParameterError(

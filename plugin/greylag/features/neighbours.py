@@ -14,6 +14,7 @@ from greylag.index import Entries, EntryCache, Int32Array, numbered
 if TYPE_CHECKING:
     from greylag.index import PositionalIndex
 
+_jit = compiled(error_model="numpy")
 NEIGHBOURS = 100
 """The first documents of a ranking, with which all of it are compared."""
 
@@ -64,21 +65,26 @@ def _means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
     return means
 
 
-@compiled(error_model="numpy")
+@_jit
+def _rooms(bounds: IntArray, terms: Int32Array, n_terms: int) -> tuple[IntArray, int]:
+    """Return where the room for each term's postings in the first vectors begins, and the size of all."""
+    starts, end = np.zeros(n_terms + 1, np.int64), np.int64(0)
+    for i in range(bounds.shape[1]):
+        end += bounds[1, i] - bounds[0, i]
+    for entry in range(end):
+        starts[terms[entry] + 1] += 1
+    for t in range(n_terms):
+        starts[t + 1] += starts[t]
+    return starts, end
+
+
+@_jit
 def _set_means(
     bounds: IntArray, terms: Int32Array, n_terms: int, weights: FloatArray, scores: FloatArray, means: FloatArray
 ) -> None:
     """Set the means of `_means` of the vectors that are like one of the first k; `terms` are numbered from 0."""
     k, n = len(scores), bounds.shape[1]
-    end = np.int64(0)
-    for i in range(k):
-        end += bounds[1, i] - bounds[0, i]
-    # Term t of the first k vectors has room for its postings from starts[t] on; ends[t] is behind those written.
-    starts = np.zeros(n_terms + 1, np.int64)
-    for entry in range(end):
-        starts[terms[entry] + 1] += 1
-    for t in range(n_terms):
-        starts[t + 1] += starts[t]
+    starts, end = _rooms(bounds[:, :k], terms, n_terms)
     ends, rows, values = starts.copy(), np.empty(end, np.int32), np.empty(end)
     # Sums of squared cosines, and of their products with the scores.
     cosines, sums, first = np.empty(k), np.zeros((2, n)), np.int64(0)

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ _jit = compiled(error_model="numpy")
 ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
 
 
-def widths(windows: Sequence[Window]) -> IntArray:
-    """Return the widths of windows, with `ANYWHERE` for an unlimited one."""
+@lru_cache(maxsize=1024)
+def widths(windows: tuple[Window, ...]) -> IntArray:
+    """Return the widths of windows, with `ANYWHERE` for an unlimited one; the array must not be written to."""
     return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in windows], dtype=np.int64)
 
 
@@ -39,17 +40,12 @@ class CliqueTable:
     windows: tuple[Window, ...]  # all of the same order
     profile: Profile  # see FeatureParameters
 
-    @cached_property
-    def widths(self) -> IntArray:
-        """The widths of the windows; see `widths`."""
-        return widths(self.windows)
-
-    @cached_property
+    @property
     def of_terms(self) -> bool:
         """Whether all cliques have one term."""
         return self.cliques.shape[1] == 1 or bool((self.cliques[:, 1:] == FILLER).all())
 
-    @cached_property
+    @property
     def key(self) -> bytes:
         """The key of the table's counts in storage."""
         # By content, so that other queries and models find it; the file stands for the shard.
@@ -69,7 +65,7 @@ class CliqueTable:
         within = ANYWHERE if lead is None else lead
         # Galago counts overlapping matches; all but InQuery multiply an unordered width by the size of the clique.
         overlap, per_term = self.profile == "galago", self.profile != "inquery"
-        return occurrences(self.ordered, rows, *located, self.widths, overlap, per_term, first, within)
+        return occurrences(self.ordered, rows, *located, widths(self.windows), overlap, per_term, first, within)
 
 
 class WindowStatistics:
@@ -85,7 +81,8 @@ class WindowStatistics:
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
         """Return cf and df of each table, shape (2, cliques, windows); unknown tables are counted in one pass."""
-        by_key = {table.key: table for table in tables if not table.of_terms}
+        keys = [b"" if table.of_terms else table.key for table in tables]  # a digest takes a while
+        by_key = {key: table for key, table in zip(keys, tables, strict=True) if key}
         # Other threads may clear what is known at any time, so that each key is looked up once.
         counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
         missing = [key for key in by_key if key not in counts]
@@ -96,7 +93,9 @@ class WindowStatistics:
                 # Integers: no order of shards changes a sum.
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
-        return [_of_terms(self._index, table)[0] if table.of_terms else counts[table.key] for table in tables]
+        return [
+            counts[key] if key else _of_terms(self._index, table)[0] for key, table in zip(keys, tables, strict=True)
+        ]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -121,8 +120,8 @@ class _ShardStatistics:
         """Count cf and df of each table, in the collection's numbers of terms; quick counts are not stored."""
         # Stored by the shard's own numbers of terms, so that counts stay valid whichever shards it is joined with.
         local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
-        terms = np.unique(np.concatenate([table.cliques.ravel() for table in local]))
-        if self._part.shard.document_frequencies[terms[terms >= 0]].sum() < _MAX_UNSAVED_POSTINGS:
+        terms = _terms_of([table.cliques for table in local])
+        if self._part.shard.document_frequencies[terms].sum() < _MAX_UNSAVED_POSTINGS:
             return collection_counts(self._part.shard, local)
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
@@ -152,16 +151,24 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     # Single terms need no positions: the index has their cf and df.
     counts, longer = zip(*[_of_terms(shard, table) for table in tables], strict=True)
     if any(map(len, longer)):
-        cliques = [table.cliques[numbers].ravel() for table, numbers in zip(tables, longer, strict=True)]
-        vocabulary = np.unique(np.concatenate(cliques))
-        vocabulary = vocabulary[vocabulary != FILLER]
+        vocabulary = _terms_of([table.cliques[numbers] for table, numbers in zip(tables, longer, strict=True)])
         rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
         least = min(_fewest(table_rows) for table_rows in rows if len(table_rows))
         for located in shard.locate_jointly(vocabulary, least):
             for table, table_rows, numbers, table_counts in zip(tables, rows, longer, counts, strict=True):
                 offsets, _, codes, tf = table.occurrences(located, table_rows)
-                add_counts(offsets, codes, tf, table.widths, numbers, table_counts)
+                add_counts(offsets, codes, tf, widths(table.windows), numbers, table_counts)
     return list(counts)
+
+
+def _terms_of(cliques: Sequence[IntArray]) -> IntArray:
+    """Return the different known terms of cliques, ascending."""
+    terms = np.concatenate([rows.ravel() for rows in cliques])
+    terms.sort()
+    differs = np.empty(len(terms), bool)
+    differs[:1] = True
+    np.not_equal(terms[1:], terms[:-1], out=differs[1:])
+    return terms[differs & (terms >= 0)]
 
 
 def _of_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:

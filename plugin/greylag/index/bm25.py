@@ -139,7 +139,7 @@ def _add_gains(
 
 @compiled(error_model="numpy")
 def _best(scores: FloatArray, places: Int32Array, k: int) -> IntArray:
-    """Return the `k` documents with the highest scores above 0, best first; ties are in the order of places."""
+    """Return the `k` documents with the highest scores above 0, best first; ties in the order of places."""
     # A heap: each document is worse than the two below it, at 2 i + 1 and 2 i + 2.
     heap, n = np.empty(min(k, len(scores)), np.int64), 0
     for document in range(len(scores)):

@@ -280,7 +280,7 @@ def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
 def read_postings(
     block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray, n_documents: int
 ) -> tuple[IntArray, Int32Array, IntArray, Int32Array]:
-    """Return the first and the last two fields of `Located`, of postings with these numbers; the others are given."""
+    """Return the first two and the last two fields of `Located`, of postings with these numbers."""
     n_terms = len(offsets) - 1
     postings, sole = np.empty((n_terms, n_documents), np.int64), np.empty((n_terms, n_documents), np.int32)
     starts, positions = np.zeros(len(numbers) + 1, np.int64), np.empty(_room(block_places, stream, numbers), np.int32)

@@ -50,7 +50,7 @@ _BLOCK_DOCUMENTS = 1 << 16  # documents hashed at a time
 def offsets(counts: Any) -> IntArray:
     """Return 0 followed by the cumulative sums of `counts`, int64, shape (len(counts) + 1,)."""
     sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
+    np.add.accumulate(counts, dtype=np.int64, out=sums[1:])
     return sums
 
 

@@ -82,7 +82,7 @@ class Words:
         return numbers, _frequencies_of(numbers, self.gram_frequencies)
 
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
-        """Sum the weights of the words or n-grams (-1 for none) that each document has, shape (n,)."""
+        """Sum the weights of the words or n-grams (-1 for an unknown one) that each document has, shape (n,)."""
         bounds = self.document_offsets[np.array([documents, documents + 1])]
         # Documents of one query share most of their words, so that the n-grams of each different word are read once.
         different, word_of_entry = numbered(len(self.document_frequencies), bounds, self.words)

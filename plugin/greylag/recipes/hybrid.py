@@ -243,7 +243,7 @@ class HybridSearch(Source):
         by_words = bm25(documents)
         order = np.argsort(-by_words, kind="stable")
         documents = documents[order]
-        docids = Numbered.of(self.index.docids_of(documents), self.index, documents)
+        docids = Numbered.of(self._dense.docids_of(documents), self.index, documents)
         candidates = Ranking.trusted(query.qid, query.text, docids, by_words[order])
         general, cosines = self._model.scores(candidates), self._cosines(row, documents, near)
         mean, spread = self._dense.mean_cosine, self._dense.spread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,9 +65,10 @@ class LatentVectors:
 
     def query(self, qid: str, text: str) -> FloatArray:
         """Return the vector of a query's terms, shape (1, m)."""
-        terms = self.index.query_terms(text)
-        terms, counts = np.unique(terms[terms >= 0], return_counts=True)
-        return self._fold(np.array([0, len(terms)]), terms.astype(np.int32), counts.astype(np.int32))
+        counts = Counter(term for term in self.index.query_terms(text).tolist() if term >= 0)
+        terms = sorted(counts)
+        tf = np.array([counts[term] for term in terms], np.int32)
+        return self._fold(np.array([0, len(terms)]), np.array(terms, np.int32), tf)
 
     def _fold(self, starts: IntArray, terms: Int32Array, tf: Int32Array) -> FloatArray:
         """Compute V'x of rows of terms with their tf."""

@@ -130,6 +130,13 @@ class VectorSearch(Source):
         out[known] = self._searched.cosines(rows[known], row)
         return out
 
+    def docids_of(self, documents: IntArray) -> list[str]:
+        """Return the docids of documents of the index; those of rows are at hand, and others are decoded."""
+        rows = self.rows[documents]
+        if self.index is not None and (rows < 0).any():
+            return self.index.docids_of(documents)
+        return [*map(self._searched.docids.__getitem__, rows.tolist())]
+
     @property
     def spread(self) -> float:
         """The standard deviation of cosines between up to 1,000 documents at equal distances; 0 if all are the same."""
