@@ -68,7 +68,7 @@ def _means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
 @_jit
 def _rooms(bounds: IntArray, terms: Int32Array, n_terms: int) -> tuple[IntArray, int]:
     """Return where the room for each term's postings in the first vectors begins, and the size of all."""
-    starts, end = np.zeros(n_terms + 1, np.int64), np.int64(0)
+    starts, end = np.zeros(n_terms + 1, np.int64), 0
     for i in range(bounds.shape[1]):
         end += bounds[1, i] - bounds[0, i]
     for entry in range(end):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,6 +41,11 @@ class CliqueTable:
     profile: Profile  # see FeatureParameters
 
     @property
+    def widths(self) -> IntArray:
+        """The widths of the windows; see `widths`."""
+        return widths(self.windows)
+
+    @property
     def of_terms(self) -> bool:
         """Whether all cliques have one term."""
         return self.cliques.shape[1] == 1 or bool((self.cliques[:, 1:] == FILLER).all())
@@ -65,7 +70,8 @@ class CliqueTable:
         within = ANYWHERE if lead is None else lead
         # Galago counts overlapping matches; all but InQuery multiply an unordered width by the size of the clique.
         overlap, per_term = self.profile == "galago", self.profile != "inquery"
-        return occurrences(self.ordered, rows, *located, widths(self.windows), overlap, per_term, first, within)
+        matched = occurrences(self.ordered, rows, *located, self.widths, overlap, per_term, first, within)
+        return cast(tuple[IntArray, Int32Array, Int32Array, Int32Array], matched)
 
 
 class WindowStatistics:
@@ -157,7 +163,7 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
         for located in shard.locate_jointly(vocabulary, least):
             for table, table_rows, numbers, table_counts in zip(tables, rows, longer, counts, strict=True):
                 offsets, _, codes, tf = table.occurrences(located, table_rows)
-                add_counts(offsets, codes, tf, widths(table.windows), numbers, table_counts)
+                add_counts(offsets, codes, tf, table.widths, numbers, table_counts)
     return list(counts)
 
 
@@ -198,7 +204,7 @@ def _count_terms(cliques: IntArray, cf: IntArray, df: IntArray, out: IntArray) -
 @_jit
 def _fewest(rows: IntArray) -> int:
     """Count the distinct terms of the clique that has the fewest."""
-    least = rows.shape[1]
+    least: Any = rows.shape[1]
     for row in rows:
         size = 0
         for j in range(len(row)):
@@ -207,7 +213,7 @@ def _fewest(rows: IntArray) -> int:
                 new &= row[i] != row[j]
             size += new
         least = min(least, size)
-    return least
+    return least  # type: ignore[no-any-return]
 
 
 def term_counts(tables: Tables, terms: IntArray) -> IntArray:

@@ -64,7 +64,8 @@ class PositionalBM25(Source):
 
     def best(self, scores: FloatArray, k: int) -> IntArray:
         """Return the numbers of the `k` documents with the highest of all scores, best first; none that scores 0."""
-        return _best(scores, self._places, k)  # docids decide between documents that tie
+        best: IntArray = _best(scores, self._places, k)  # docids decide between documents that tie
+        return best
 
     def score(self, text: str, documents: IntArray) -> FloatArray:
         """Score documents with these numbers as a search does, shape (n,); 0 for one without a term of the query."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -47,7 +47,8 @@ class Shard(Tables):
         The first array has the offsets: those of term i are ``offsets[i], ..., offsets[i + 1] - 1``.
         """
         docs = self.bounds(terms), self.postings_docs, self._width
-        return streams.read_frequencies(*docs, self.block_places, self.positions, self.n_documents)
+        read = streams.read_frequencies(*docs, self.block_places, self.positions, self.n_documents)
+        return cast(tuple[IntArray, Int32Array, Int32Array], read)
 
     def decode(self, terms: IntArray) -> tuple[IntArray, IntArray, Located]:
         """Return where the postings of each term begin and the last ones end, their documents, and their positions."""
@@ -62,8 +63,8 @@ class Shard(Tables):
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
-        found = streams.find(self.bounds(terms), self.postings_docs, self._width, documents)
-        return self._read(*found, len(documents))
+        numbers, having, offsets = streams.find(self.bounds(terms), self.postings_docs, self._width, documents)
+        return self._read(numbers, having, offsets, len(documents))
 
     def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
         """Find distinct terms in documents with at least `least` of them, in blocks, whose documents are unordered."""
@@ -93,7 +94,8 @@ class Shard(Tables):
     def bounds(self, terms: IntArray) -> IntArray:
         """Return the numbers of the terms' first postings, and of those after their last; none of a term -1."""
         size = min(len(self.postings_docs) // self._width, len(self.block_places) * streams.BLOCK_POSTINGS)
-        return streams.bound(self.postings_offsets, terms, size)
+        bounds: IntArray = streams.bound(self.postings_offsets, terms, size)
+        return bounds
 
     def _read(self, numbers: IntArray, having: IntArray, offsets: IntArray, n: int) -> Located:
         """Read postings with these numbers, ascending within a term."""

@@ -273,7 +273,7 @@ def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
             if begin < 0 or end < begin or end > len(stream):
                 raise CollectionError(DAMAGE_ERROR)
             room += end - begin
-    return room
+    return room  # type: ignore[no-any-return]
 
 
 @_jit

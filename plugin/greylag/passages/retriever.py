@@ -304,10 +304,10 @@ class HybridRetriever:
         columns = np.array([scores.scores, scores.bm25, scores.general, scores.cosines, confidence])
         rows = columns[:, [places[docid] for docid in docids]].T.tolist()
         passages = []
-        for rank, (docid, row) in enumerate(zip(docids, rows, strict=True), 1):
+        for rank, (docid, (score, bm25, general, cosine, sure)) in enumerate(zip(docids, rows, strict=True), 1):
             text, fields = self._passages[docid]
             own = {name: _copied(value) for name, value in fields.items()}
-            passages.append(RetrievedPassage(docid, text, own, *row, rank))
+            passages.append(RetrievedPassage(docid, text, own, score, bm25, general, cosine, sure, rank))
         return passages
 
     @guided

@@ -43,6 +43,7 @@ MEASURE: str = "nDCG@10"  # which weights are compared by
 DEPTH = 10
 _STRENGTH = 2.0  # of a question's nDCG in the posterior
 EQUAL = 1e-9  # below it, cosines differ by rounding alone
+_MARGIN, _LEAST_SHARE = 1.25, 0.05  # of the documents that are looked at first, once a share is known
 _OF_COSINE = 4.0  # in the confidence; fixed on other collections, chosen again on those of the page of evidence
 _SURE = 0.5  # posterior deviations that a weight is from 1 at least
 
@@ -195,8 +196,8 @@ class HybridSearch(Source):
         row, bm25 = self._dense.row(query), self._bm25.weigh(query.text)
         if callable(among):
             passes = cache(among)  # both sides and all sizes find some of the same documents
-            by_words = self._passing(lambda k: self._bm25.best(bm25, k).tolist(), passes)
-            near = self._passing(lambda k: self._nearest(row, k), passes)
+            by_words, share = self._passing(lambda k: self._bm25.best(bm25, k).tolist(), passes, 1.0)
+            near, _ = self._passing(lambda k: self._nearest(row, k), passes, share)
             return self._score(query, row, bm25.__getitem__, by_words, dict.fromkeys(near))
         first = self._bm25.best(bm25 if among is None else np.where(among, bm25, 0.0), self.k)
         return self._score(query, row, bm25.__getitem__, first.tolist(), self._nearest(row, self.k, among))
@@ -220,15 +221,18 @@ class HybridSearch(Source):
         rows, cosines = self._dense.nearest(row, k, among)
         return dict(zip(self._dense.documents[rows].tolist(), cosines.tolist(), strict=True))
 
-    def _passing(self, find: Callable[[int], Iterable[int]], passes: Callable[[int], bool]) -> list[int]:
-        """Find the k best documents that pass, among ever more."""
-        size = self.k
+    def _passing(
+        self, find: Callable[[int], Iterable[int]], passes: Callable[[int], bool], share: float
+    ) -> tuple[list[int], float]:
+        """Find the k best documents that pass, among ever more, by the share that is expected to; return its own."""
+        # A search of all vectors takes longer than to look at some more documents.
+        size = self.k if share == 1 else int(_MARGIN * self.k / max(share, _LEAST_SHARE))
         while True:
             found = [*find(size)]
             kept = [*filter(passes, found)]
             if len(kept) >= self.k or len(found) < size:
-                return kept[: self.k]
-            size = int(size * max(2.0, 1.5 * self.k / max(len(kept), 1)))  # by the share that passes
+                return kept[: self.k], len(kept) / max(len(found), 1)
+            size = int(size * max(2.0, 1.5 * self.k / max(len(kept), 1)))
 
     def _score(
         self,

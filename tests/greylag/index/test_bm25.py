@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from greylag.base import Query
 from greylag.evaluation import read_topics
 from greylag.index import PositionalIndex
+from greylag.index import bm25 as module
 from greylag.index.bm25 import stored_lengths
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from tests.greylag.cli.conftest import DEMO
+from tests.greylag.index.samples import from_shards
 
 TEXTS = {"b": "goose goose duck", "a": "goose goose duck", "c": "duck " * 30, "d": "the of", "é": "swan"}
 
@@ -40,6 +44,22 @@ def test_ties_missing_terms_and_empty_documents():
     assert PositionalIndex.from_texts(TEXTS).bm25(1)(Query("1", "goose duck")).docids == ("a",)
     assert bm25.score("geese swan", np.arange(5)).tolist() == [0, 0, 0, 0, bm25(Query("1", "swan")).scores[0]]
     assert bm25.score("the unknown", np.arange(5)).tolist() == [0] * 5
+
+
+@given(st.lists(st.integers(0, 4)), st.integers(1, 40), st.randoms())
+def test_the_best_are_those_of_a_sort(scores, k, random):
+    places = random.sample(range(len(scores)), len(scores))
+    expected = sorted((number for number, score in enumerate(scores) if score), key=lambda n: (-scores[n], places[n]))
+    assert module._best(np.array(scores, float), np.array(places, np.int32), k).tolist() == expected[:k]
+
+
+def test_terms_are_read_at_once_or_alone_from_one_shard_or_several(monkeypatch):
+    shards = [{"a": "goose duck goose", "b": "swan"}, {}, {"c": "duck swan swan"}, {"d": "goose"}]
+    whole = PositionalIndex.from_texts({docid: text for shard in shards for docid, text in shard.items()})
+    expected = whole.bm25().weigh("swan goose swan unknown duck").tolist()
+    assert from_shards(shards).bm25().weigh("swan goose swan unknown duck").tolist() == expected
+    monkeypatch.setattr(module, "_AT_ONCE", 0)
+    assert whole.bm25().weigh("swan goose swan unknown duck").tolist() == expected
 
 
 def test_lengths_are_those_that_lucene_keeps(index):

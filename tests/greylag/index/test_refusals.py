@@ -29,6 +29,7 @@ BM25 = [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}]
 NAMES = ["xx", "", "germanic", "-de"]  # of languages
 FORMS = [{}, {"first_sentence": 1, "stop_words": ""}, {"first_sentence": True, "stop_words": ["the"]}]
 OUTSIDE = [np.array([0, entry], dtype=np.int32) for entry in (-1, 3)]
+BOUNDS = [[[-1], [1]], [[1], [0]], [[0], [2]]]  # of one entry
 FLIPS = [
     ("collection_frequencies", 4), ("document_lengths", 1), ("document_lengths", 1 << 40), ("postings_offsets", 2),
     ("postings_offsets", 1 << 40), ("docid_order", 1), ("docid_order", 1 << 30), ("docids", 128),
@@ -138,6 +139,7 @@ def beyond(kind):
         (lambda _: encode([-1]), CollectionError, "ascending"),
         (lambda _: encode([3, 2]), CollectionError, "ascending"),
         *[(lambda _, e=e: numbered(3, np.array([[0], [2]]), e), CollectionError, "damaged") for e in OUTSIDE],
+        *[(lambda _, b=b: numbered(3, np.array(b), OUTSIDE[0][:1]), CollectionError, "damaged") for b in BOUNDS],
         (lambda _: ArrayVectors(IDS, ROWS[:3]), ParameterError, "4 docids for 3 vectors"),
         (lambda _: ArrayVectors(["a", "b", "a", "c"], ROWS), ParameterError, "'a'|two vectors"),
         (lambda _: ArrayVectors(IDS, ROWS[0]), ParameterError, "shape (3,)"),

@@ -88,6 +88,14 @@ def test_terms_are_located(postings, documents, terms):
     assert len(found.positions) == found.starts[-1]
 
 
+@settings(deadline=None)
+@given(POSTINGS, st.lists(st.integers(-1, 8)))
+def test_postings_have_documents_and_tf(postings, terms):
+    ends, documents, tfs = shard_of(postings).postings(np.array(terms, dtype=np.int64))
+    found = [[*zip(documents[a:b].tolist(), tfs[a:b].tolist(), strict=True)] for a, b in pairwise(ends.tolist())]
+    assert found == [sorted((d, len(places)) for (t, d), places in postings.items() if t == term) for term in terms]
+
+
 def sole(places):
     """What `Located.sole` has for a term at these places of a document."""
     return places[0] if len(places) == 1 else -1 if places else -2
