@@ -8,10 +8,11 @@ import zlib
 import numpy as np
 import pytest
 
-from greylag.base import GreylagError
+from greylag.base import GreylagError, write_mappable
 from greylag.diversity import DiversityModel
 from greylag.evaluation import compare, read_evaluation
 from greylag.features import parse_features
+from greylag.index import offsets
 from greylag.learning import SavedModel
 from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
@@ -66,13 +67,25 @@ def write_model(path, content):
 
 def write_retriever(path, content):
     """A file whose digest is right."""
-    arrays = {
-        "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
-        "vectors": np.float32(encode(["a cat", "b dog"])),
-        "query": np.float32(encode([retriever_file._PROBE])),
-    }
+    if not isinstance(content, dict):
+        content = {"content": content, "passages": [], "fields": None}
+    HybridRetriever(["a cat", "b dog"], encode).save(path)
+    with np.load(path) as opened:
+        arrays = {name: opened[name] for name in opened.files if name != "digest"}
+    passages = content.get("passages")
+    texts = [json.dumps(one).encode() for one in (passages if isinstance(passages, list) else [])]
+    given = {name: json.dumps(content.get(name)).encode() for name in ("content", "fields")}
+    given["passages"] = b"".join(texts)
+    arrays |= {name: np.frombuffer(part, np.uint8) for name, part in given.items()}
+    arrays["passage_offsets"] = offsets([*map(len, texts)])
     with path.open("wb") as file:
-        np.savez(file, digest=retriever_file._digest(arrays), **arrays)
+        write_mappable(file, {"digest": retriever_file._digest(arrays), **arrays})
+
+
+def read_retriever(path):
+    retriever = HybridRetriever.load(path, encode)
+    retriever.search("cat")
+    assert all(isinstance(retriever[docid]["text"], str) for docid in retriever)
 
 
 def linear():
@@ -136,13 +149,12 @@ FILES = {
     "evaluation": (lambda folder: json.loads(evaluation(folder)), write_model, read_evaluation),
     "retriever": (
         lambda folder: {
-            "language": "en",
-            "depth": 5,
-            "weight": 2.0,
-            "passages": [{"id": "1", "text": "a cat", "tags": ["x", {"y": 1}]}, {"id": "2", "text": "b dog"}],
+            "content": {"language": "en", "depth": 5, "weight": 2.0},
+            "fields": [{"tags": 1}, {"tags": 1}],
+            "passages": [{"text": "a cat", "tags": ["x", {"y": 1}]}, {"text": "b dog"}],
         },
         write_retriever,
-        lambda path: HybridRetriever.load(path, encode),
+        read_retriever,
     ),
     "export": (manifest, write_manifest, read_export),
     "study": (record, lambda path, content: write_model(path.parent / "out" / runner.FINISHED, content), read_record),

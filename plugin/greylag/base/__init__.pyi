@@ -130,6 +130,7 @@ from .ranking import BoolArray as BoolArray
 from .ranking import is_scored as is_scored
 from .ranking import marked as marked
 from .ranking import near_one as near_one
+from .runtime.archives import map_array as map_array
 from .runtime.archives import map_arrays as map_arrays
 from .runtime.archives import write_mappable as write_mappable
 from .runtime.blas import one_blas_thread as one_blas_thread

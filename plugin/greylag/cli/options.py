@@ -159,7 +159,8 @@ def completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 QUERY_VECTORS = "Embeddings of the topics by the encoder of --vectors, in such a file"
 VECTORS = typer.Option(
     "--vectors",
-    help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
+    help="Document embeddings (.npz, .npy with ids beside it, or JSON lines), which stages that compare documents use "
+    "instead of words.",
 )
 NAMED_FILES = Names(lambda text: [str(named_file(text)[1])])
 """Marks texts that `named_file` reads."""

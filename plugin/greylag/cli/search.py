@@ -65,7 +65,7 @@ def search(
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
     vectors: Annotated[
         Path | None,
-        typer.Option("--vectors", help="Document embeddings (.npz or JSON lines) to search instead, by cosines."),
+        typer.Option("--vectors", help="Document embeddings (.npz, .npy or JSON lines) to search instead, by cosines."),
     ] = None,
     query_vectors: Annotated[Path | None, typer.Option("--query-vectors", help=f"{QUERY_VECTORS}.")] = None,
     part: PartText = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -23,7 +24,7 @@ from greylag.base import (
 )
 from greylag.evaluation import read_run
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
-from greylag.index import ArrayVectors, RowCache, cosines, open_vectors, unit_rows
+from greylag.index import ArrayVectors, RowCache, array_of, cosines, open_vectors, unit_rows
 
 if TYPE_CHECKING:
     from greylag.index import PositionalIndex
@@ -256,6 +257,13 @@ class VectorCosine(Evidence):
         for file in (self.documents, self.queries):
             if not re.fullmatch(r"[^,()\s]+", file):
                 raise ParameterError(f"feature {self}: {file!r} cannot name a file of vectors here; rename the file")
+
+    def files(self) -> list[str]:
+        """Return the names of both files, and of those that have the vectors and the ids of an array alone."""
+        named = [*super().files()]
+        with suppress(FormatError):  # which reading the vectors says
+            named += [str(file) for name in (self.documents, self.queries) for file in array_of(name) or ()]
+        return [*dict.fromkeys(named)]
 
     def bind(self, index: PositionalIndex) -> Values:
         """Read the vectors; `FormatError` if a file has none, or the two have vectors of different lengths."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from greylag.base import FormatError, GreylagError, Names, parse_json, read_blocks, read_bytes
+from greylag.index import array_of
 
 
 def feature_files(text: str) -> list[str]:
@@ -41,7 +42,10 @@ def is_model_file(path: Path) -> bool:
 
 
 def followed(paths: Iterable[Path]) -> dict[Path, Any]:
-    """Return the paths that exist, and those that models among them name, also through others; with models' content."""
+    """Return the paths that exist, with the content of models.
+
+    Among them are the files that models name, also through others, and the ids of vectors.
+    """
     # Each path once, so that models that name each other come to an end.
     waiting, found = list(paths), dict[Path, Any]()
     while waiting:
@@ -50,6 +54,7 @@ def followed(paths: Iterable[Path]) -> dict[Path, Any]:
             continue
         found[path] = None
         with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
+            waiting += array_of(path) or ()
             if is_model_file(path):
                 found[path] = parse_json(read_bytes(path))
                 waiting += [Path(name) for name in _files_in(found[path]) if os.path.isfile(name)]

@@ -60,5 +60,6 @@ from .vectors.protocol import cosines as cosines
 from .vectors.protocol import unit_rows as unit_rows
 from .vectors.protocol import vectors_of as vectors_of
 from .vectors.splice import spliced as spliced
+from .vectors.vector_files import array_of as array_of
 from .vectors.vector_files import open_vectors as open_vectors
 from .words import CollectionWords as CollectionWords

@@ -43,6 +43,8 @@ class HeldPassages(Mapping[str, Passage]):
         if len(starts) != len(entries) + 1 or (np.diff(starts, prepend=0, append=len(content)) < 0).any():
             raise ParameterError("is no retriever that was saved: it has not as many passages as its index")
         fields, nested = parse_json(arrays["fields"].tobytes())
+        if {*map(type, (fields, nested))} != {dict} or {*map(type, chain(fields.values(), nested.values()))} - {int}:
+            raise ParameterError("is no retriever that was saved: it has not its fields")
         return cls(entries, fields, nested, content, starts)
 
     def packed(self) -> dict[str, Any]:
@@ -79,7 +81,9 @@ class HeldPassages(Mapping[str, Passage]):
         if isinstance(entry, tuple):
             return entry
         fields = json.loads(self._read(entry))
-        return fields.pop("text"), fields
+        if not isinstance(fields, dict) or not isinstance(text := fields.pop("text", None), str):
+            raise ParameterError(f"passage {docid} has no text in the file of the retriever: save it again")
+        return text, fields
 
     def _read(self, number: int) -> bytes:
         assert self.starts is not None

@@ -470,9 +470,10 @@ class HybridRetriever:
             try:
                 content = parse_json(arrays["content"].tobytes())
                 language, depth, weight = (content[name] for name in ("language", "depth", "weight"))
+                check_counts(depth=depth)
                 index, rows = opened_index(arrays, language), arrays["vectors"]
                 passages = HeldPassages.opened(index.docids_of(np.arange(len(rows))), arrays)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ParameterError(f"is no retriever that was saved: {error}") from None
             some = next(iter(passages))
             _compare(encode, {f"passage {some!r}": passages[some][0]}, rows[:1])

@@ -377,6 +377,10 @@ def test_without_an_index(command, refused, tmp_path):
     write_run(first, tmp_path / "first.run")
     vectors, scores, path = rng.standard_normal((12, 4)), rng.random((12, 2)), tmp_path / "vectors.npz"
     np.savez(path, ids=docids, vectors=vectors)
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    np.save(folder / "v.npy", vectors)
+    (folder / "docid").write_text("\n".join(docids))
     rows = [f"1 a{a} {docid} {float(scores[d, a])}\n" for a in range(2) for d, docid in enumerate(docids)]
     (tmp_path / "aspects").write_text("".join(rows))
     given = ["rerank", "--run", tmp_path / "first.run", "--out", out, "--stage"]
@@ -384,11 +388,16 @@ def test_without_an_index(command, refused, tmp_path):
     for words, expected in (
         (["mmr(k=5)", "--vectors", path], mmr),
         ([f"mmr(k=5,vectors={path})"], mmr),
+        (["mmr(k=5)", "--vectors", folder], mmr),
+        ([f"mmr(k=5,vectors={folder / 'v.npy'})"], mmr),
         ([f"xquad(aspects={tmp_path / 'aspects'})"], XQuAD(aspects=lambda _: scores)),
     ):
         assert command(*given, *words) == (0, "", "")
         assert read_run(out)["1"].docids == expected(first["1"]).docids
     out.unlink()
+    given[4] = folder / "docid"
+    assert "docid is the input" in refused(*given, "mmr", "--vectors", folder / "v.npy")
+    given[4] = out
     assert "MMR needs an index or vectors=" in refused(*given, "mmr")
     assert "stage coverage: it needs an index" in refused(*given, "coverage")
     assert "--vectors is for dpp, mmr, msd" in refused(*given, "random", "--vectors", path)

@@ -44,10 +44,20 @@ def read_arrays(path: str | Path, **kinds: tuple[str, int]) -> list[Any]:
         if (total := sum(member.file_size for member in members)) > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * size):
             raise FormatError(path, None, f"unpacks to {total:,} bytes: save it without compression")
         arrays = unpack(file, list(kinds), mapped=True)
-    for (name, (letters, dimensions)), array in zip(kinds.items(), arrays, strict=True):
-        if array.dtype.kind not in letters or array.ndim != dimensions:
-            raise FormatError(path, None, f"{name} has the shape {array.shape} and type {array.dtype}: save others")
-    return arrays
+    return [_checked(path, name, array, *kind) for (name, kind), array in zip(kinds.items(), arrays, strict=True)]
+
+
+def map_array(path: str | Path, letters: str, dimensions: int) -> Any:
+    """Map the array of an ``.npy`` file; `FormatError` if it is none of these types (see `read_arrays`)."""
+    with _errors_of(path, ["an array"]), _PARSING:
+        array = np.lib.format.open_memmap(path, mode="r")
+    return _checked(path, "the array", array, letters, dimensions)
+
+
+def _checked(path: str | Path, name: str, array: Any, letters: str, dimensions: int) -> Any:
+    if array.dtype.kind not in letters or array.ndim != dimensions:
+        raise FormatError(path, None, f"{name} has the shape {array.shape} and type {array.dtype}: save others")
+    return np.asarray(array)
 
 
 @contextmanager

@@ -1,16 +1,19 @@
-"""Files of vectors: JSON lines, as Pyserini's encoders write them, or NumPy archives."""
+"""Files of vectors: JSON lines, as Pyserini's encoders write them, NumPy's archives, or an array with ids beside it."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from greylag.base import FormatError, is_name, read_arrays, read_json_lines
+from greylag.base import FormatError, is_name, map_array, read_arrays, read_bytes, read_json_lines
 from greylag.index.vectors.dense import BLOCK_ROWS, ArrayVectors, Dense
 
+IDS = "{}.ids", "{}.ids.txt", "{}.txt", "{}.ids.npy", "ids.txt", "ids.npy", "docid"
+"""The names of ids beside an array in the file ``{}.npy``; the last one is FAISS's of Pyserini."""
 _KEPT = tuple(map(np.dtype, ("int8", "uint8", "float16", "float32", "float64")))
 
 
@@ -18,19 +21,21 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     """Read vectors and their identifiers; `FormatError` unless they are finite and of one length.
 
     A file that ends in ``.npz`` is a NumPy archive with the arrays ``ids``, n strings or integers, and ``vectors``, n x
-    m numbers. Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as
-    ``contents``, are ignored.
+    m numbers. One in ``.npy`` is the array of vectors alone, with the ids in one of `IDS` in its folder: a line each,
+    or an array. A folder has one such array. Any other file is JSON lines, possibly gzipped, with ``id`` and ``vector``
+    in each; other keys, such as ``contents``, are ignored.
 
     Returns
     -------
     ids : tuple of str, length n
     vectors : array, shape (n, m)
-        Of the file's type, if it is float or has 8 bits; else float64. In a large archive that is not compressed, as
-        `numpy.savez` writes it, they are mapped.
+        Of the file's type, if it is float or has 8 bits; else float64. In an array alone, and in a large archive that
+        is not compressed, as `numpy.savez` writes it, they are mapped.
     """
-    if str(path).endswith(".npy"):
-        raise FormatError(path, None, "has no ids: save both, numpy.savez(FILE, ids=ids, vectors=vectors)")
-    if str(path).endswith(".npz"):
+    if (array := array_of(path)) is not None:
+        file, names = array
+        vectors, ids = map_array(file, "fiu", 2), _read_ids(names)
+    elif str(path).endswith(".npz"):
         names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
         ids = tuple(map(str, names.tolist()))
     else:
@@ -56,6 +61,34 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
 def open_vectors(path: str | Path) -> ArrayVectors:
     """Open the vectors of documents in a file."""
     return ArrayVectors(*read_vectors(path))
+
+
+def array_of(path: str | Path) -> tuple[Path, Path] | None:
+    """Return the files of an array and of its ids, if a path is a folder or an array alone; else None."""
+    given = Path(path)
+    if not os.path.isdir(given) and given.suffix != ".npy":
+        return None
+    files = sorted(set(given.glob("*.npy")) - {*given.glob("*ids.npy")}) if os.path.isdir(given) else [given]
+    if len(files) != 1:
+        raise FormatError(path, None, f"has {len(files)} arrays of vectors (.npy): name a file, or leave one there")
+    places = [files[0].parent / name.format(files[0].stem) for name in IDS]
+    there = [place for place in places if os.path.isfile(place)]
+    if not there:
+        raise FormatError(files[0], None, f"has no ids: write them to {places[0].name}, one a line")
+    if len(there) > 1:
+        raise FormatError(files[0], None, f"has ids in {there[0].name} and in {there[1].name}: leave one of them there")
+    return files[0], there[0]
+
+
+def _read_ids(path: Path) -> tuple[str, ...]:
+    """Read identifiers: a line each, or an array."""
+    if path.suffix == ".npy":
+        return tuple(map(str, map_array(path, "Uiu", 1).tolist()))
+    try:
+        lines = read_bytes(path).decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(path, None, f"not UTF-8: {error.reason} at byte {error.start}") from None
+    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
 
 
 def _read_vector_lines(path: str | Path) -> tuple[tuple[str, ...], Any]:

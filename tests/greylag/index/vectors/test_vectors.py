@@ -101,4 +101,51 @@ def test_both_forms_hold_the_same(tmp_path):
         assert read_vectors(tmp_path / "short.npz")[1].dtype == kept
     np.savez(tmp_path / "objects.npz", ids=np.array(["d1", "d2"], object), vectors=np.eye(2))
     refuses(lambda: read_vectors(tmp_path / "objects.npz"), FormatError, "objects.npz objects save ids as texts")
-    refuses(lambda: read_vectors(tmp_path / "v.npy"), FormatError, "v.npy no ids numpy.savez")
+
+
+@pytest.mark.parametrize("name", ["v.ids", "v.ids.txt", "v.txt", "v.ids.npy", "ids.txt", "ids.npy", "docid"])
+@pytest.mark.parametrize("form", ["{}/v.npy", "{}"])
+def test_an_array_has_its_ids_beside_it(tmp_path, name, form):
+    np.save(tmp_path / "v.npy", ROWS.astype(np.float16))
+    path, names = form.format(tmp_path), tmp_path / name
+    refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids")
+
+    def write(ids, end="\n"):
+        np.save(names, np.array(ids)) if name.endswith(".npy") else names.write_text("\n".join(ids) + end)
+
+    for end in ("\n", ""):
+        write(IDS, end)
+        ids, vectors = read_vectors(path)
+        assert (ids, vectors.dtype, vectors.flags.writeable) == (tuple(IDS), np.float16, False)
+        np.testing.assert_array_equal(vectors, ROWS.astype(np.float16))
+    for wrong, parts in (
+        (IDS[1:], "3 ids (4, 3)"),
+        ([*IDS[1:], "d1"], "'d1' two vectors"),
+        ([*IDS[1:], "a b"], "'a b'"),
+    ):
+        write(wrong)
+        refuses(lambda: read_vectors(path), FormatError, parts)
+    write(IDS)
+    (tmp_path / "ids.txt" if name != "ids.txt" else tmp_path / "docid").write_text("d\n")
+    refuses(lambda: read_vectors(path), FormatError, "v.npy ids and leave one")
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", "v.npy no NumPy"),
+        (b"\x93NUMPY", "v.npy no NumPy"),
+        (np.array([[1.0]], object), "objects"),
+        (np.ones(4), "shape (4,) float64"),
+        (np.array([["a"]]), "shape (1, 1) <U1"),
+        (np.full((4, 3), np.inf), "'d0' not finite"),
+    ],
+)
+def test_what_is_no_array_of_vectors_is_refused(tmp_path, content, parts):
+    np.save(tmp_path / "v.npy", content) if isinstance(content, np.ndarray) else (tmp_path / "v.npy").write_bytes(
+        content
+    )
+    (tmp_path / "ids.txt").write_text("\n".join(IDS))
+    refuses(lambda: read_vectors(tmp_path / "v.npy"), FormatError, parts)
+    np.save(tmp_path / "w.npy", ROWS)
+    refuses(lambda: read_vectors(tmp_path), FormatError, "2 arrays")
