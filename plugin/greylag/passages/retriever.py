@@ -388,7 +388,12 @@ class HybridRetriever:
     def with_passages(
         self, passages: PassagesLike | None = None, *, add: PassagesLike | None = None, remove: Any = None
     ) -> HybridRetriever:
-        """Return a retriever over other passages; only new texts are encoded.
+        """Return a retriever over other passages; only new texts are encoded and analysed.
+
+        It is the retriever that is made anew, but for latent semantics, which the general model reads: above 1,000
+        passages, new texts are folded into those of before (Deerwester et al. 1990) until a tenth of the passages has
+        come or gone since they were computed. Until then, general scores depend on what was called; the page of
+        performance says how much.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ SAMPLE = 20_000
 FOLDED = 0.1
 """The share of texts that may have come or gone before `keep_basis` has V computed anew."""
 ALWAYS_ANEW = 1000
-"""Up to this number of texts, which take a tenth of a second."""
+"""Up to this number of texts, `keep_basis` keeps none."""
 MAX_DENSE_SIZE = 200
 """Up to this number of documents or terms, the decomposition is full: ARPACK may fail, and depends on earlier calls."""
 _MIN_SINGULAR_VALUE = 1e-10  # of the largest singular value; below it are rounding errors of 0
@@ -41,8 +41,9 @@ class LatentVectors:
     With A = U S V' the singular value decomposition, truncated to 100 dimensions, of the documents' TF-IDF vectors (see
     `PositionalIndex.tfidf`), a document or query with the TF-IDF vector x has V'x; the documents of A have the rows of
     U S. Terms that a single document of A has are left out. Of a collection with more than 20,000 documents, A has as
-    many, drawn with a fixed seed. It is decomposed once, and V is kept beside the index. Singular
-    values of 0 are left out, and those that equal the first one beyond the 100, as their vectors would be arbitrary.
+    many, drawn with a fixed seed. It is decomposed once, and V is kept beside the index; an index of texts that came
+    and went keeps V while few have changed, see `keep_basis`. Singular values of 0 are left out, and those that equal
+    the first one beyond the 100, as their vectors would be arbitrary.
 
     References
     ----------
