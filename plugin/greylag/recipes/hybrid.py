@@ -110,12 +110,10 @@ def shrunk_weight(values: FloatArray) -> float:
     return float(2.0**mean) if abs(mean) > _SURE * deviation else 1.0
 
 
-def values_by_weight(
-    hits: Sequence[HybridScores], judged: Mapping[str, Mapping[str, int]], powers: FloatArray = GRID
-) -> FloatArray:
-    """Compute nDCG@10 of queries' candidates by weights with these binary logarithms, shape (queries, weights)."""
+def values_by_weight(hits: Sequence[HybridScores], judged: Mapping[str, Mapping[str, int]]) -> FloatArray:
+    """Compute nDCG@10 of queries' candidates by each weight of `GRID`, shape (queries, 13)."""
     qrels = {one.query.qid: dict(judged[one.query.qid]) for one in hits}
-    runs = (Run(tuple(_ranked_by(one, float(2.0**power)) for one in hits)) for power in powers)
+    runs = (Run(tuple(_ranked_by(one, float(2.0**power)) for one in hits)) for power in GRID)
     return np.column_stack([score_documents(run, qrels, [MEASURE]).values[:, 0] for run in runs])
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from greylag.base import FloatArray, IntArray, Query, parallel_map
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Qrels, Section, holm, paired_test
-from greylag.recipes import HybridScores, HybridSearch
-from greylag.recipes.hybrid import GRID, shrunk_weight, values_by_weight
+from greylag.base import FloatArray, IntArray, Query, Ranking, Run, parallel_map
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Qrels, Section, evaluate, holm, paired_test
+from greylag.recipes import HybridRecipe, HybridScores, HybridSearch
 from greylag.studies import Context, means_table
 from greylag_papers.beyond.general import over_collections
 from greylag_papers.texts import read_texts
@@ -28,6 +28,8 @@ from greylag_papers.texts import read_texts
 CONFIDENCE, COSINE, LEARNED = "confidence", "cosine", "learned weight"
 LEFT = 5
 """The questions that a draw leaves at least, to be ranked by what it learned."""
+GRID = tuple((2.0 ** (np.arange(-4, 9) / 2)).tolist())
+"""The weights that are learned from, and compared with what is learned."""
 LIMITED, KEPT = 20, 0.9
 """The questions that a limit is found from, and their share that it keeps."""
 RELEVANT, ANSWERABLE, OWN = "relevant", "answerable", "own"
@@ -88,39 +90,55 @@ def ask(
         [*parallel_map(find, asked, what="search", n_jobs=context.n_jobs)]
         for find, asked in ((search.scores, queries), (without, queries), (search.scores, foreign))
     )
-    values, rng = values_by_weight(found, qrels), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(queries)) for _ in range(draws)]  # more questions include the fewer
+    first = search.index.bm25(search.k).run(topics, n_jobs=context.n_jobs)
+    fit = HybridRecipe(search.vectors, k=search.k).prepare(first, qrels, search.index, n_jobs=context.n_jobs)
+    qids, values = [*topics], cache(lambda weight: values_by(weight, found, qrels))
     gains = {
-        size: held_out_gains(found, qrels, values, [order[:size] for order in orders])
+        size: held_out_gains(
+            [values(fit([qids[place] for place in order[:size]]).model.weight) for order in orders],
+            *(values(1.0), [order[:size] for order in orders]),
+        )
         for size in sizes
         if size + LEFT <= len(queries)
     }
+    best = max(float((values(weight) - values(1.0)).mean()) for weight in GRID)
     relevant = np.array([qrels[hits.query.qid].get(hits.docids[0], 0) > 0 for hits in found])
     drawn = [order[:LIMITED] for order in orders if len(queries) >= LIMITED + LEFT]
     limits = {}
     for name, number in NUMBERS.items():
-        first = np.array([number(hits)[0] for hits in found])
+        top = np.array([number(hits)[0] for hits in found])
         own, without_answer, others = (
             np.array([number(hits).max() for hits in asked]) for asked in (found, lost, strange)
         )
-        areas = {RELEVANT: area(first[relevant], first[~relevant])}
+        areas = {RELEVANT: area(top[relevant], top[~relevant])}
         limits[name] = areas | limits_of(own, without_answer, others, drawn)
-    one = values[:, GRID == 0]
-    return Answers(gains, float((values - one).mean(axis=0).max()), limits)
+    return Answers(gains, best, limits)
 
 
-def held_out_gains(
-    found: Sequence[HybridScores], qrels: Qrels, values: FloatArray, draws: Sequence[IntArray]
-) -> FloatArray:
-    """The mean gain of each question over the draws that leave it, by the weights that these learn."""
-    powers = np.log2([shrunk_weight(values[drawn]) for drawn in draws])
-    distinct, places = np.unique(powers, return_inverse=True)
-    gained = values_by_weight(found, qrels, distinct) - values[:, GRID == 0]
-    left = np.ones((len(found), len(draws)), dtype=bool)
-    for column, drawn in enumerate(draws):
-        left[drawn, column] = False
-    some = left.any(axis=1)
-    gains: FloatArray = (gained[:, places] * left).sum(axis=1)[some] / left.sum(axis=1)[some]
+def values_by(weight: float, found: Sequence[HybridScores], qrels: Qrels) -> FloatArray:
+    """The nDCG@10 of queries' candidates by a weight, shape (queries,)."""
+
+    def ranked(hits: HybridScores) -> Ranking:
+        scores = hits.general + weight * hits.weight * (hits.cosines - hits.mean)
+        docids = tuple(hits.docids[place] for place in np.argsort(-scores, kind="stable")[:10])
+        return Ranking(hits.query.qid, hits.query.text, docids, np.arange(len(docids), 0.0, -1.0))
+
+    scores = evaluate(
+        Run(tuple(map(ranked, found))), {hits.query.qid: qrels[hits.query.qid] for hits in found}, ["nDCG@10"]
+    )
+    values: FloatArray = scores.values[[scores.qids.index(hits.query.qid) for hits in found], 0]
+    return values
+
+
+def held_out_gains(values: Sequence[FloatArray], before: FloatArray, draws: Sequence[IntArray]) -> FloatArray:
+    """The mean gain of each question over the draws that leave it; `values` has each draw's, by what it learned."""
+    left = np.ones((len(draws), len(before)), dtype=bool)
+    for row, drawn in zip(left, draws, strict=True):
+        row[drawn] = False
+    some = left.any(axis=0)
+    gains: FloatArray = ((values - before) * left).sum(axis=0)[some] / left.sum(axis=0)[some]
     return gains
 
 
