@@ -80,9 +80,10 @@ class Findings:
         return means(self.scores)
 
     @cached_property
-    def comparisons(self) -> tuple[Significance, ...]:
-        """For each hand-picked model, the comparisons of the learned systems with it by every measure."""
-        return compare_all(self.scores, [model.name for model in BASELINES], LEARNED)
+    def comparisons(self) -> Significance:
+        """Tests whether learned systems are better than each hand-picked model, by every measure."""
+        pairs = [(model.name, system) for model in BASELINES for system in LEARNED]
+        return compare_scores(self.scores, alternative="greater", pairs=pairs)
 
     @cached_property
     def retraining(self) -> Retraining:
@@ -135,8 +136,7 @@ class Findings:
             ],
             "comparisons": [
                 {**asdict(comparison), "measure": str(comparison.measure)}
-                for test in self.comparisons
-                for comparison in test.comparisons
+                for comparison in self.comparisons.comparisons
             ],
             "retraining": asdict(self.retraining),
             "curves": {
@@ -144,19 +144,6 @@ class Findings:
                 for system, curve in self.curves.items()
             },
         }
-
-
-def compare_all(
-    scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
-) -> tuple[Significance, ...]:
-    """Test whether systems are better than baselines, by one-tailed paired t-tests with Holm's correction over all."""
-    # The detectable differences are those of this correction, too.
-    pairs = [(baseline, system) for baseline in baselines for system in systems]
-    whole = compare_scores(scores, alternative="greater", pairs=pairs)
-    return tuple(
-        replace(whole, baseline=baseline, comparisons=tuple(c for c in whole.comparisons if c.baseline == baseline))
-        for baseline in baselines
-    )
 
 
 def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
@@ -205,8 +192,8 @@ def sections(findings: Findings) -> list[Section]:
 
 def verdict(findings: Findings) -> str:
     """Return the selected features against the hand-picked model of the highest score, in a sentence."""
-    best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].rounded_means[0]))
-    return next(comparison.verdict for comparison in best.comparisons if comparison.run == SELECTED)
+    best = max((model.name for model in BASELINES), key=lambda name: float(findings.scores[name].rounded_means[0]))
+    return next(c.verdict for c in findings.comparisons.comparisons if (c.run, c.baseline) == (SELECTED, best))
 
 
 def retraining_table(findings: Findings) -> Table:
@@ -231,7 +218,7 @@ def effectiveness(findings: Findings) -> str:
         if settings.split is None
         else f"{judged} judged test queries, ranked by models trained on {len(findings.folds[0].training)} others"
     )
-    compared = [comparison for test in findings.comparisons for comparison in test.comparisons]
+    compared = findings.comparisons.comparisons
     before = sum(comparison.p < SIGNIFICANCE_LEVEL for comparison in compared)
     after = sum(comparison.corrected_p < SIGNIFICANCE_LEVEL for comparison in compared)
     return (
@@ -247,11 +234,11 @@ def effectiveness(findings: Findings) -> str:
 def score_table(findings: Findings) -> Table:
     """Tabulate means by system and measure, with a letter for each hand-picked model that is significantly worse."""
     letters = {model.name: letter for model, letter in zip(BASELINES, ascii_lowercase, strict=False)}
-    first = next(iter(findings.scores.values()))
+    first, compared = next(iter(findings.scores.values())), findings.comparisons.comparisons
+    shown = [c for c in compared if c.corrected_p < SIGNIFICANCE_LEVEL]
 
     def cell(system: str, measure: Measure) -> str:
-        tests = [test.find(system, measure) for test in findings.comparisons]
-        worse = [letters[c.baseline] for c in tests if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
+        worse = [letters[c.baseline] for c in shown if (c.run, c.measure) == (system, measure)]
         return f"{findings.means[system][str(measure)]:.4f} {''.join(worse)}".strip()
 
     rows = [
@@ -260,20 +247,16 @@ def score_table(findings: Findings) -> Table:
     ]
     caption = (
         f"Means over {len(first.qids)} judged queries. Letters: significantly better than that model (one-tailed "
-        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all "
-        f"{sum(len(test.comparisons) for test in findings.comparisons)} comparisons)"
+        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all {len(compared)} comparisons)"
     )
     return Table(caption, ("system", *map(str, first.measures)), rows)
 
 
 def comparisons_table(findings: Findings) -> Table:
     """Return every learned system against every hand-picked model by the objective."""
-    objective = next(iter(findings.scores.values())).measures[0]
-    tests = [
-        replace(test, comparisons=tuple(c for c in test.comparisons if c.measure == objective))
-        for test in findings.comparisons
-    ]
-    return comparison_table(f"{objective}: learned systems and hand-picked models", *tests)
+    objective, whole = next(iter(findings.scores.values())).measures[0], findings.comparisons
+    compared = replace(whole, comparisons=tuple(c for c in whole.comparisons if c.measure == objective))
+    return comparison_table(f"{objective}: learned systems and hand-picked models", compared)
 
 
 def curves_figure(findings: Findings) -> Figure:
