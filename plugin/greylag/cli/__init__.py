@@ -141,8 +141,9 @@ class _Commands(_Converting, TyperGroup):
         """Return the command, or None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        from greylag.cli.running import surrounded
+        from greylag.cli.running import postpone, surrounded
 
+        postpone("numpy.f2py", "numpy.testing")  # before the command's module, which may import SciPy
         module, app = import_module(f"greylag.cli.{cmd_name}"), _app(add_completion=False)
         app.command(
             cmd_name, cls=_Command, epilog=f"Options of all commands (see greylag --help): {', '.join(SHARED)}."

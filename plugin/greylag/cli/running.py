@@ -40,7 +40,6 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
         context.obj = shared
         shared.described  # noqa: B018 - reads the metadata, so that a mistake in it is told before any work
         check_outputs([values[name] for name in OUTPUTS if values.get(name)], shared.inputs)
-        postpone("numpy.f2py", "numpy.testing")
         with ExitStack() as stack:
             if shared.scheduler is not None:
                 stack.enter_context(cluster(shared.scheduler))

@@ -18,7 +18,7 @@ LOADED = (
 GIVEN = "--index index --topics topics.tsv"
 COMPILED = {"numba", "scipy"}
 SPARSE = COMPILED | {"scipy.linalg", "scipy.sparse"}
-SLOW = HEAVY | {"asyncio", "jinja2", "joblib", "scipy.linalg", "scipy.sparse", "scipy.stats"}
+SLOW = HEAVY | {"asyncio", "jinja2", "joblib", "numpy.f2py.crackfortran", "scipy.linalg", "scipy.sparse", "scipy.stats"}
 MAY_LOAD = {
     "evaluate --qrels qrels.txt bm25.run general.run": set[str](),
     "evaluate --qrels qrels.txt bm25.run --format html": {"jinja2"},

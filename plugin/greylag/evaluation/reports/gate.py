@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -253,6 +252,8 @@ class Gate:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # with Python's client of HTTP, and for JUnit alone
+
     return quoteattr(visible(text))
 
 

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from greylag.base import CollectionError
 from greylag.evaluation import Qrels, read_qrels, read_topics
-from greylag.index import fetched, may_be_name, pyserini_module
-from greylag.passages.adapters.ir_datasets import qrels_from_ir_datasets, topics_from_ir_datasets
-from greylag.passages.adapters.pyserini import topics_from_pyserini
 
 
 def named_topics(
@@ -29,6 +26,10 @@ def named_topics(
     name = str(path) if name is None else name
     # A file of that name comes first, so that a new name of a package never changes what a command reads.
     if not Path(path).exists():
+        from greylag.index import fetched, may_be_name, pyserini_module  # and what starts Java, for names alone
+        from greylag.passages.adapters.ir_datasets import topics_from_ir_datasets
+        from greylag.passages.adapters.pyserini import topics_from_pyserini
+
         if name.startswith("irds:"):
             return topics_from_ir_datasets(name, field=None if field == "title" else field)
         if may_be_name(name):
@@ -41,7 +42,12 @@ def named_topics(
 def named_qrels(path: str | Path, *, name: str | None = None, lenient: bool = False) -> Qrels:
     """Read judgements by the parameters of `named_topics`: of a file, ``irds:NAME`` or Pyserini's of this name."""
     name = str(path) if name is None else name
-    if Path(path).exists() or not (name.startswith("irds:") or may_be_name(name)):
+    if Path(path).exists():
+        return read_qrels(path, lenient=lenient)
+    from greylag.index import fetched, may_be_name, pyserini_module
+    from greylag.passages.adapters.ir_datasets import qrels_from_ir_datasets
+
+    if not (name.startswith("irds:") or may_be_name(name)):
         return read_qrels(path, lenient=lenient)
     if name.startswith("irds:"):
         return qrels_from_ir_datasets(name)
