@@ -40,13 +40,10 @@ def test_commands(refused, command):
 @pytest.mark.parametrize(
     ("name", "wing"),
     [
-        ("pool_runs", "evaluation"),
-        ("RankEstimator", "learning"),
-        ("RankingModel", "rankers"),
-        ("GreedySelection", "learning"),
-        ("CoordinateAscent", "learning"),
+        ("pool_runs", "evaluation"), ("RankEstimator", "learning"), ("RankingModel", "rankers"),
+        ("GreedySelection", "learning"), ("CoordinateAscent", "learning"),
     ],
-)
+)  # fmt: skip
 def test_a_name_of_a_wing_says_where_it_is(name, wing):
     told = f"; write from greylag.{wing} import {name}$"
     with pytest.raises(AttributeError, match=told):

@@ -336,11 +336,8 @@ def test_all_systems_rank_by_the_features_of_the_study_or_by_their_own(of_featur
     told, page = [re.split("  +", line.strip()) for line in table.splitlines()], Page((out / "report.html").read_text())
     described = "FI/term/LM, FI/term/BM25, SD/ordered/LM-O-4"
     expected = [
-        [SAME, "3", described],
-        ["mrf", "3", described],
-        [POOL, "28", "pool sd"],
-        ["tuned-bm25", "1", "its own"],
-    ]
+        [SAME, "3", described], ["mrf", "3", described], [POOL, "28", "pool sd"], ["tuned-bm25", "1", "its own"],
+    ]  # fmt: skip
     assert told[:4] == expected == [row for row in page.rows if row in expected]
     assert samples.results(out)["settings"]["baselines"] == yaml.safe_load(of_features.read_text())["baselines"]
 

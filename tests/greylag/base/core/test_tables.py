@@ -162,17 +162,10 @@ def test_a_table_as_text():
 @pytest.mark.parametrize(
     ("value", "decimals", "text"),
     [
-        (None, 2, ""),
-        ("text", 2, "text"),
-        (3, 2, "3"),
-        (0.125, 2, "0.12"),
-        (0.0, 2, "0.00"),
-        (0.005, 2, "0.01"),
-        (0.0049, 2, "<0.01"),
-        (1e-9, 4, "<0.0001"),
-        (-1e-9, 4, "-0.0000"),
+        (None, 2, ""), ("text", 2, "text"), (3, 2, "3"), (0.125, 2, "0.12"), (0.0, 2, "0.00"), (0.005, 2, "0.01"),
+        (0.0049, 2, "<0.01"), (1e-9, 4, "<0.0001"), (-1e-9, 4, "-0.0000"),
     ],
-)
+)  # fmt: skip
 def test_cells(value, decimals, text):
     assert cell_text(value, decimals) == text
 

@@ -47,14 +47,10 @@ def test_files(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("1", "txt:1: category"),
-        ("1,a,b", "txt:1: '1,a,b'"),
-        ("1,a\n2,", "txt:2:"),
-        (f"1,{10**6 * 'a'}", "txt: table"),
-        ("1,a\n2,b\n1,b", "txt:3: '1'"),
-        ("", "txt"),
+        ("1", "txt:1: category"), ("1,a,b", "txt:1: '1,a,b'"), ("1,a\n2,", "txt:2:"),
+        (f"1,{10**6 * 'a'}", "txt: table"), ("1,a\n2,b\n1,b", "txt:3: '1'"), ("", "txt"),
     ],
-)
+)  # fmt: skip
 def test_refused_files(tmp_path, text, parts):
     (tmp_path / "of.txt").write_text(text)
     limit = csv.field_size_limit(1 << 17)  # Python's own, which other packages raise

@@ -1,4 +1,4 @@
-"""A gate against SciPy's one-sided paired t-test, with Holm's correction written out."""
+"""A gate against SciPy's one-sided paired t-test, with Holm's correction, which `test_significance` tests."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from greylag.base import ParameterError
-from greylag.evaluation import Scores, compare, compare_scores, correct_by_people, parse_measure
+from greylag.evaluation import Scores, compare, compare_scores, correct_by_people, holm, parse_measure
 from greylag.evaluation.reports.evaluation import Evaluation
 from greylag.evaluation.reports.gate import MOST_CHECKS, Floors, GateRule, check_gate, parse_rules
 from greylag.evaluation.reports.parts import scores_by_category
@@ -20,14 +20,6 @@ from tests.refusals import refuses
 def check(parts, tests, fail_if):
     """The gate by a rule as users write it."""
     return check_gate(parts, tests, parse_rules(fail_if))
-
-
-def holm_by_hand(p_values):
-    """Reject in order of p while p is at most 0.05 / (m - k); corrected p by its definition."""
-    order, found = sorted(range(len(p_values)), key=lambda i: p_values[i]), {}
-    for k, i in enumerate(order):
-        found[i] = min(1.0, max([(len(p_values) - k) * p_values[i], *(found[j] for j in order[:k])]))
-    return [found[i] for i in range(len(p_values))]
 
 
 def within_range(found):
@@ -53,7 +45,7 @@ def test_checks_are_scipys(seed, fail_if):
                 side = "less" if fail_if == "worse" else "greater"
                 p = stats.ttest_rel(new + limit, old, alternative=side).pvalue
                 expected[name, run, measure] = (new - old).mean(), float(p)
-    corrected = holm_by_hand([p for _, p in expected.values()])
+    corrected = holm([p for _, p in expected.values()])
     assert len(gate.checks) == len(expected) == 12
     for (key, (gain, _)), p in zip(expected.items(), corrected, strict=True):
         made = next(one for one in gate.checks if (one.topics, one.run, one.measure) == key)
@@ -110,15 +102,10 @@ def test_equal_runs_pass():
 @pytest.mark.parametrize(
     ("fail_if", "part"),
     [
-        ("better", "'better'"),
-        ("0", "not 0"),
-        (0.0, "not 0"),
-        (-1, "-1"),
-        (np.nan, "nan"),
-        (True, "True"),
+        ("better", "'better'"), ("0", "not 0"), (0.0, "not 0"), (-1, "-1"), (np.nan, "nan"), (True, "True"),
         ("2%", "0.02"),
     ],
-)
+)  # fmt: skip
 def test_refused(fail_if, part):
     refuses(lambda: GateRule.parse(fail_if), ParameterError, part)
 
@@ -145,7 +132,7 @@ def test_floors_are_scipys(seed, baseline):
         stats.ttest_1samp(values, float(floors[key[1]]), alternative="greater").pvalue
         for key, values in samples.items()
     ]
-    expected = dict(zip(samples, holm_by_hand(p), strict=True))
+    expected = dict(zip(samples, holm(p), strict=True))
     by_mean, by_low = (check_gate({"all": found}, tests, (), Floors.parse(each)) for each in (floors, low))
     for gate, by in ((by_mean, "mean"), (by_low, "low")):
         assert {(check.run, check.measure) for check in gate.checks} == {*samples}
@@ -207,7 +194,7 @@ def test_floors_beside_tukeys_test_are_corrected_by_holm():
     tukey = Evaluation(found).tested(compare_scores(found, correction="tukey"))
     gate = tukey.gated(floors={"low:AP": 0.45}).gate
     p = [stats.ttest_1samp(run.values[:, 0], 0.45, alternative="greater").pvalue for run in found.values()]
-    assert sorted(check.p for check in gate.checks) == pytest.approx(sorted(holm_by_hand(p)))
+    assert sorted(check.p for check in gate.checks) == pytest.approx(sorted(holm(p)))
     assert "Holm's correction" in gate.rule
 
 
@@ -273,7 +260,7 @@ def test_predicted_differences_are_held_by_their_own_error(fail_if, follow):
     floor = correct_by_people(whole["b"][:20, 0] - 0.4, guesses["b"][:20, 0], guesses["b"][20:, 0])
     expected["low floor 0.4", "AP"] = floor.corrected, floor.p / 2 if floor.corrected > 0 else 1 - floor.p / 2
     tested = [key for key in expected if fail_if != "lower" or key[0] != "a"]
-    corrected = dict(zip(tested, holm_by_hand([expected[key][1] for key in tested]), strict=True))
+    corrected = dict(zip(tested, holm([expected[key][1] for key in tested]), strict=True))
     assert {(check.baseline, check.measure) for check in found.checks} == {*expected}
     for one in found.checks:
         key = one.baseline, one.measure

@@ -105,15 +105,7 @@ def test_names_that_stand_for_several(data):
         expected = [n for n, qid in printed(data("trec_eval10") / output) if qid == "all" and n != "runid"]
         assert [measure.trec_name for measure in parse_measures(name)] == expected
     assert parse_measures(["iprec", "AP"]) == parse_measures(["iprec_at_recall", "map"])
-    for name in (
-        "utility_1,2,3",
-        "utility_a",
-        "11pt_avg_2",
-        "iprec_at_recall_1.5",
-        "Rprec_mult_0",
-        "ndcg_1.5=2",
-        "ndcg_1=x",
-    ):
+    for name in "utility_1,2,3 utility_a 11pt_avg_2 iprec_at_recall_1.5 Rprec_mult_0 ndcg_1.5=2 ndcg_1=x".split():
         with pytest.raises(ParameterError, match="measure"):
             parse_measure(name)
     with pytest.raises(ParameterError, match="size of the collection"):

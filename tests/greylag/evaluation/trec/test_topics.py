@@ -58,10 +58,37 @@ def write(tmp_path, text, name="topics"):
     return path
 
 
-def test_table(tmp_path):
-    path = write(tmp_path, "b2\t goose  <top> \n10\tbean goose")
-    assert read_topics(path) == {"b2": "goose <top>", "10": "bean goose"}
-    assert list(read_topics(path)) == ["b2", "10"]
+JSON_ROWS = """{"query_id": 7, "title": "goose", "narrative": "Grey ones."}
+{"id": "b", "query": "x"}
+{"topic_id": "c", "topic_title": "y"}"""
+CLOSED = """<top>\n<num>7</num><title>\nBAND PASS\nFILTERS\n</title>\n</top>
+<top lang='en'><num>MB01</num><title>x</title></top>"""
+CACM = """<DOC>\n<DOCNO> 1 </DOCNO>\n\n What <i>is</i> TSS\n(Time Sharing)?\n</DOC>
+<DOC>\n<DOCNO> 02 </DOCNO>\nx\n</DOC>\n"""
+TITLES = {"301": "International Organized Crime", "52": "South African Sanctions: why?"}
+DESCRIPTIONS = {
+    "301": "Identify organizations that participate in international criminal activity.",
+    "52": "Document discusses sanctions.",
+}
+NARRATIVE = {"301": "A relevant document must name one; 3 < 5 of them."}
+FORMS = {
+    "table": ("b2\t goose  <top> \n10\tbean goose", "title", {"b2": "goose <top>", "10": "bean goose"}),
+    "JSON": (JSON_ROWS, "title", {"7": "goose", "b": "x", "c": "y"}),
+    "TREC": (TREC, "title", TITLES),
+    "TREC, description": (TREC, "description", DESCRIPTIONS),
+    "TREC, desc": (TREC, "desc", DESCRIPTIONS),
+    "TREC, narrative": (TREC[: TREC.index("</top>") + 6], "narrative", NARRATIVE),
+    "TREC with closing tags and no label": (CLOSED, "title", {"7": "BAND PASS FILTERS", "MB01": "x"}),
+    "XML": (XML, "title", {"1": "AT&T phones", "2": "horse"}),
+    "XML, description": (XML, "description", {"1": "Prices.", "2": "Hooves."}),
+    "CACM": (CACM, "title", {"1": "What <i>is</i> TSS (Time Sharing)?", "02": "x"}),
+}
+
+
+@pytest.mark.parametrize(("text", "field", "topics"), FORMS.values(), ids=FORMS)
+def test_forms_keep_all_text_of_a_field_and_the_order_of_topics(text, field, topics, tmp_path):
+    found = read_topics(write(tmp_path, text), field=field)
+    assert [*found.items()] == [*topics.items()]
 
 
 def test_a_header_is_no_topic(tmp_path, caplog):
@@ -70,44 +97,11 @@ def test_a_header_is_no_topic(tmp_path, caplog):
     assert "is read as a header" in caplog.text
 
 
-def test_json_topics(tmp_path):
-    rows = '{"query_id": 7, "title": "goose", "narrative": "Grey ones."}', '{"id": "b", "query": "x"}'
-    path = write(tmp_path, "\n".join((*rows, '{"topic_id": "c", "topic_title": "y"}')))
-    assert read_topics(path) == {"7": "goose", "b": "x", "c": "y"}
-
-
-def test_trec_format(tmp_path):
-    path = write(tmp_path, TREC)
-    assert read_topics(path) == {"301": "International Organized Crime", "52": "South African Sanctions: why?"}
-    assert read_topics(path, field="description") == {
-        "301": "Identify organizations that participate in international criminal activity.",
-        "52": "Document discusses sanctions.",
-    }
-    assert read_topics(path, field="desc") == read_topics(path, field="description")
-    first = write(tmp_path, TREC[: TREC.index("</top>") + 6])
-    assert read_topics(first, field="narrative") == {"301": "A relevant document must name one; 3 < 5 of them."}
-
-
 @pytest.mark.parametrize(
     "text", [TREC.replace("</top>\n", ""), TREC.replace("</top>\n<top>", "</top><top>"), TREC.upper()]
 )
 def test_trec_format_with_unclosed_adjacent_or_upper_case_tags(text, tmp_path):
     assert list(read_topics(write(tmp_path, text))) == ["301", "52"]
-
-
-def test_trec_format_with_closing_tags_and_no_label(tmp_path):
-    path = write(
-        tmp_path,
-        "<top>\n<num>7</num><title>\nBAND PASS\nFILTERS\n</title>\n</top>\n"
-        "<top lang='en'><num>MB01</num><title>x</title></top>",
-    )
-    assert read_topics(path) == {"7": "BAND PASS FILTERS", "MB01": "x"}
-
-
-def test_xml_format(tmp_path):
-    path = write(tmp_path, XML)
-    assert read_topics(path) == {"1": "AT&T phones", "2": "horse"}
-    assert read_topics(path, field="description") == {"1": "Prices.", "2": "Hooves."}
 
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "nonsense-9"])
@@ -121,31 +115,17 @@ def test_xml_of_another_encoding_is_refused(tmp_path, encoding):
     assert read_topics(path)["1"] == "AT&T téléphones"
 
 
-def test_cacm_format_keeps_all_text_between_docno_and_the_end(tmp_path):
-    path = write(
-        tmp_path,
-        "<DOC>\n<DOCNO> 1 </DOCNO>\n\n What <i>is</i> TSS\n(Time Sharing)?\n</DOC>\n"
-        "<DOC>\n<DOCNO> 02 </DOCNO>\nx\n</DOC>\n",
-    )
-    assert read_topics(path) == {"1": "What <i>is</i> TSS (Time Sharing)?", "02": "x"}
-
-
 @pytest.mark.parametrize(
     ("collection", "name", "count", "qid", "text"),
     [
-        (
-            "cacm",
-            "topics.cacm.txt",
-            64,
-            "3",
-            "Intermediate languages used in construction of multi-targeted compilers; TCOLL",
-        ),
+        ("cacm", "topics.cacm.txt", 64, "3",
+         "Intermediate languages used in construction of multi-targeted compilers; TCOLL"),
         ("vaswani", "query-text.trec", 93, "4", "SYSTEMS OF DATA CODING FOR INFORMATION TRANSFER"),
         ("ambient", "topics.tsv", 44, "2", "B-52"),
         ("trec_diversity_qrels", "topics.web.1-50.txt", 50, "50", "dog heat"),
         ("trec_diversity_qrels", "topics.web.51-100.txt", 50, "52", "avp"),
     ],
-)
+)  # fmt: skip
 def test_real_topics(*, collection, name, count, qid, text, data):
     topics = read_topics(data(collection) / name)
     assert len(topics) == count
