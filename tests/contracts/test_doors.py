@@ -30,6 +30,7 @@ from greylag import (
     compare,
     evaluate,
     fuse_runs,
+    learn_fusion,
     passages,
     read_qrels,
     read_run,
@@ -111,6 +112,7 @@ RUNS = {
         lambda _: frame("polars", ("query_id", "docid", "score", "rank", "query"), RANKED), "ranks"
     ),
     "scores": Form(lambda _: SCORES, "alone"),
+    "a Run of scores, in the order of a file": Form(lambda _: ALONE, "alone"),
     "scores as Series": Form(lambda _: {qid: pd.Series(scores) for qid, scores in SCORES.items()}, "alone"),
     "scores by integers": Form(lambda _: {int(qid): scores for qid, scores in SCORES.items()}, "alone"),
     "a pandas frame": Form(lambda _: frame("pandas", ("qid", "docno", "score"), ROWS), "alone"),
@@ -222,6 +224,7 @@ RUN_ENTRIES = {
     "pool_runs": lambda run, _: pool_runs({"a": run}, 1).documents,
     "fuse_runs": lambda run, _: fuse_runs([run, STATED]),
     "fuse_runs, named": lambda run, _: fuse_runs({"a": run, "b": STATED}, "combsum", weights={"a": 2.0, "b": 1.0}),
+    "learn_fusion": lambda run, _: str(learn_fusion({"a": run, "b": STATED.head(2)}, QRELS)),
     "GivenRun": lambda run, _: GivenRun(run).run(TOPICS),
     "read_run": lambda run, _: read_run(run),
     "read_run, with topics": lambda run, _: read_run(run, TOPICS),

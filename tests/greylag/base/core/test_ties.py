@@ -11,13 +11,10 @@ import pytrec_eval
 from tests.greylag.base.doors.test_runs import Frame, ScoredDoc, of_ranx
 from tests.refusals import refuses
 
-from greylag import compare, evaluate, fuse_runs, learn_fusion, read_run, write_run
-from greylag.base import ParameterError, Query, Ranking, Run
+from greylag import compare, evaluate, read_run, write_run
+from greylag.base import ParameterError, Ranking, Run
 from greylag.base.doors.runs import as_run
-from greylag.base.pipeline import run_step
-from greylag.evaluation import RRF, evaluate_by_subtopic, pool_runs
-from greylag.evaluation.fusion import GivenRun
-from greylag.evaluation.scoring.holes import score_holes
+from greylag.evaluation import RRF, evaluate_by_subtopic
 from greylag.evaluation.trec.runs import open_run
 
 NAMES = "map ndcg ndcg_cut_7 P_5 recip_rank recall_10 bpref Rprec map_cut_3 success_2".split()
@@ -109,34 +106,6 @@ def test_scores_alone_by_subtopic_are_those_of_ndeval_in_the_same_order(seed):
         found = evaluate_by_subtopic(given, qrels, names)
         for qid, row in zip(found.qids, found.values, strict=True):
             np.testing.assert_allclose(row, [expected.get(qid, {}).get(name, 0.0) for name in names], atol=1e-12)
-
-
-class Same:
-    def __call__(self, ranking):
-        return ranking
-
-
-ENTRIES = {
-    "evaluate": lambda run, qrels: str(evaluate(run, qrels)),
-    "compare": lambda run, qrels: str(compare({"a": run}, qrels, ["AP", "nDCG@5"])),
-    "score_holes": lambda run, qrels: str(score_holes({"a": run}, qrels, ["AP"])),
-    "pool_runs": lambda run, qrels: pool_runs({"a": run}, depth=3).documents,
-    "fuse_runs": lambda run, qrels: docids(fuse_runs([run, run])),
-    "learn_fusion": lambda run, qrels: str(learn_fusion({"a": run, "b": as_run(run).head(5)}, qrels)),
-    "GivenRun": lambda run, qrels: GivenRun(run)(Query("q1", "")).docids,
-    "run_step": lambda run, qrels: docids(run_step(Same(), as_run(run) if isinstance(run, dict) else run)),
-    "read_run": lambda run, qrels: docids(read_run(run)),
-}
-
-
-@pytest.mark.parametrize("form", [form for form in ALONE if form != "generator"])
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_every_entry_orders_scores_alone_as_in_files(entry, form, tmp_path):
-    rng = np.random.default_rng(7)
-    scores = {qid: {d: float(np.float32(s)) for d, s in by.items()} for qid, by in random_scores(rng).items()}
-    qrels = random_qrels(rng)
-    in_file = read_run(write_plainly(tmp_path / "plain.run", scores))
-    assert ENTRIES[entry](ALONE[form](scores), qrels) == ENTRIES[entry](Run(in_file.rankings), qrels)
 
 
 ORDERED = {

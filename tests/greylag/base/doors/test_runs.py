@@ -101,7 +101,6 @@ def test_equal_scores_of_a_frame_go_by_rank():
         (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "frame score"),
         (lambda: evaluate({"1": None}, QRELS), "dict run"),
         (lambda: Run.from_dict({"1": None}), "query 1 NoneType qid docid"),  # type: ignore[dict-item]
-        (lambda: evaluate({1.5: SCORES["1"]}, QRELS), "query's float 1.5"),
         (lambda: evaluate({1: SCORES["1"], "1": {}}, QRELS), "query '1' twice"),
         (lambda: evaluate([*SCORED, ("3", "a", 1.0)], QRELS), "[3] tuple doc_id ScoredDoc"),
         (lambda: evaluate(SCORES, [*JUDGED, None]), "[2] NoneType relevance Qrel"),
