@@ -10,9 +10,10 @@ import pytest
 
 from greylag.base import GreylagError, write_mappable
 from greylag.diversity import DiversityModel
+from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.evaluation import compare, read_evaluation
 from greylag.features import parse_features
-from greylag.index import offsets
+from greylag.index import QueryForm, offsets
 from greylag.learning import SavedModel
 from greylag.passages import HybridRetriever
 from greylag.passages import retriever as retriever_file
@@ -20,16 +21,36 @@ from greylag.rankers import RankingModel
 from greylag.recipes import HybridModel
 from greylag.studies import runner
 from greylag.studies.runner import run_study
-from tests.contracts.test_formats import DIVERSITY, FUSION
 from tests.greylag.features.learned.test_xgboost_trees import a_model
 from tests.greylag.recipes.test_lambdamart import random_trees
 from tests.greylag.studies.samples import STUDY, Settings
 from tests.robustness.source import TEXTS, MemorySource
 
 VALUES = (
-    None, True, 0, -1, 1.5, 1e308, float("nan"), float("inf"), 10**400, "", "x", "\ud800", [], [[1]], {}, {"x": []}
+    None, True, 0, -1, 1.5, 1e308, float("nan"), float("inf"), 10**400, "", "x", "x\ny", "\ud800", [], [[1]], [None, 1],
+    {}, {"x": []}, {"documents": "x"}, [{"feature": 1}], {"first_sentence": 1},
 )  # fmt: skip
-SAMPLE = {"export": 40}  # each is exported again; of the others 400
+SAMPLE = {"export": 40, **dict.fromkeys(("linear model", "fusion", "diversity model"), 10**9)}
+"""Each export is made again; of others, 400 are tried."""
+LINEAR = RankingModel(
+    parse_features("FI/term/LM,score@z"), (1.0, -0.5), training_scores=(0.2, 0.3), objective="AP",
+    query_form=QueryForm(True, frozenset({"what"})), collection={"documents": 9.0, "tokens": 90.0},
+    provenance={
+        "learner": "x", "baseline": "BM25", "tuned": ["k1"], "training_score": 0.25, "queries": ["1"],
+        "held_out": {"folds": 3, "AP": 0.5}, "searched": True,
+    },
+)  # fmt: skip
+FUSION = RankingModel(
+    parse_features("fused:rrf(a),fused:combsum(b)"), (1.0, -0.5), objective="AP", runs=("a", "b"),
+    provenance={
+        "learner": "x", "queries": ["1"], "validation": ["2"], "validation_score": 0.5, "spreads": [0.1, 0.2],
+        "baselines": {"RM3": {"stage:rm3": 1.0}}, "columns": ["1"], "held_out": {"folds": 3},
+    },
+)  # fmt: skip
+DIVERSITY = DiversityModel(
+    CoverageFeatures([("count", 1)], [0.5], document_features=["score"]), ((1.0, 2.0),), 3,
+    provenance={"method": "svmdiv", "queries": ["1"], "validation": ["2"]},
+)  # fmt: skip
 
 
 def encode(texts):
@@ -88,10 +109,6 @@ def read_retriever(path):
     assert all(isinstance(retriever[docid]["text"], str) for docid in retriever)
 
 
-def linear():
-    return RankingModel(parse_features("FI/term/LM,reciprocal-rank"), (1.0, 0.5))
-
-
 def trees():
     return RankingModel((random_trees(1, 2),), (2.0,))
 
@@ -139,7 +156,7 @@ def read_record(path):
 
 
 FILES = {
-    "linear model": (lambda folder: saved(linear(), folder), write_model, RankingModel.load),
+    "linear model": (lambda folder: saved(LINEAR, folder), write_model, RankingModel.load),
     "trees": (lambda folder: saved(trees(), folder), write_model, RankingModel.load),
     "XGBoost's trees": (lambda folder: a_model(), write_model, RankingModel.load),
     "XGBoost's dart": (lambda folder: a_model(kind="dart"), write_model, RankingModel.load),
@@ -169,12 +186,15 @@ def saved(model, folder):
 @pytest.mark.parametrize("name", FILES)
 def test_any_value_at_any_place(name, tmp_path):
     make, write, read = FILES[name]
-    content = make(tmp_path)
+    content, path, refused = make(tmp_path), tmp_path / "file", 0
     others = [*changed(content), *(((), value) for value in VALUES)]
     for place, other in random.Random(0).sample(others, min(SAMPLE.get(name, 400), len(others))):
-        write(tmp_path / "file", other)
+        write(path, other)
         try:
-            value = read(tmp_path / "file")
+            value = read(path)
+            if isinstance(value, RankingModel | DiversityModel):  # which can be used
+                value.summary()
+                set(value.provenance.get("queries", ()))
         except GreylagError as error:
             message = str(error)
         except Exception as error:
@@ -183,4 +203,7 @@ def test_any_value_at_any_place(name, tmp_path):
             if isinstance(value, SavedModel) and not name.startswith("XGBoost"):
                 assert normal(value.as_json()) == normal(json.dumps(other)), f"{place}: {other!r:.300}"
             continue
+        refused += 1
         assert "\n" not in message, place
+        assert write is not write_model or message.startswith(f"{path}: "), place
+    assert refused > 200 or name not in SAMPLE or name == "export"
