@@ -21,7 +21,6 @@ from greylag.index.array_folder import Manifest
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.index.tables import DTYPES
 from tests.greylag.index.samples import TEXTS, make_index
 from tests.processes import python
 from tests.refusals import refuses
@@ -134,27 +133,6 @@ def test_window_counts_are_stored_with_the_export(index, monkeypatch):
         patch.delattr("greylag.features.statistics.collection_counts")
         again = FeatureExtractor(positional, candidate_pool())(run["1"])
     np.testing.assert_array_equal(first, again)
-
-
-DAMAGE = (
-    lambda content: b"",
-    lambda content: content[:-4],
-    lambda content: content + b"\0",
-    lambda content: content[:-1] + bytes([content[-1] ^ 1]),
-)
-
-
-def test_damaged_files_are_named_and_made_again(index, caplog):
-    fingerprint = PositionalIndex.from_lucene(index).fingerprint
-    for number, name in enumerate(DTYPES):
-        file = exports(index)[0] / f"{name}.npy"
-        content = file.read_bytes()
-        file.write_bytes(DAMAGE[number % len(DAMAGE)](content))
-        with pytest.raises(CollectionError, match=f"{name}.npy is damaged: "):
-            PositionalIndex.verify_export(index)
-        assert PositionalIndex.from_lucene(index).fingerprint == fingerprint
-        assert f"{name}.npy is damaged: it" in caplog.messages[-1]
-        assert file.read_bytes() == content
 
 
 def test_a_flipped_bit_is_found_even_if_the_time_of_modification_is_not_changed(index, caplog):
