@@ -24,7 +24,7 @@ from greylag.diversity import (
     XQuAD,
     unweighted_coverage,
 )
-from greylag.diversity.coverage import CoverageGain
+from greylag.diversity.coverage import CoverageGain, SumOfGains
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
 from greylag.index.positional import PositionalIndex
@@ -96,33 +96,11 @@ def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
     np.testing.assert_array_equal(covered.toarray(), before)
 
 
-@given(st.integers(0, 1 << 32), st.integers(0, 12), st.integers(1, 14))
-def test_compiled_picks_are_those_of_the_greedy_loop(seed, n, k):
-    """Also where gains are tied, negative or those of two coverages."""
-    rng = np.random.default_rng(seed)
-    draws = [
-        (csr_matrix((rng.random((max(n, 1), size)) < 0.4).astype(float))[:n], rng.integers(-2, 4, size) / 4)
-        for size in (15, 4)
-    ]
-    base = rng.integers(-1, 2, n) / 4
-
-    def gains():
-        return [CoverageGain(draws[0][0], draws[0][1], base), CoverageGain(*draws[1], -0.5)]
-
-    class Sum:
-        def __init__(self):
-            self.parts = gains()
-
-        def gains(self):
-            return self.parts[0].gains() + self.parts[1].gains()
-
-        def add(self, candidate):
-            for part in self.parts:
-                part.add(candidate)
-
-    first, second = gains()
-    assert first.picks(k, second).tolist() == greedy_picks(Sum(), k).tolist()
-    assert gains()[0].picks(k).tolist() == greedy_picks(gains()[0], k).tolist()
+def test_a_sum_of_gains_picks_in_both():
+    """The second document is better than its equal by the worth, and leaves nothing to cover to that one."""
+    covered = CoverageGain(csr_matrix(np.eye(3)[[0, 0, 1, 2]]), np.array([3.0, 2.0, 1.0]))
+    worth = ModularGain(np.array([0.0, 0.5, 0.0, 0.0]))
+    assert greedy_picks(SumOfGains(covered, worth), 4).tolist() == [1, 2, 3, 0]
 
 
 @pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
