@@ -64,7 +64,8 @@ def test_every_model_takes_its_defaults(name):
     """What the help shows as defaults is what a model without options has."""
     if name == "lambdamart":
         pytest.importorskip("lightgbm")
-    given = {key: option.default for key, option in MODEL_KINDS[name].options.items() if option.default is not None}
+    options = MODEL_KINDS[name].options
+    given = {key: option.default for key, option in options.items() if option.default not in (None, ())}
     spelt = ",".join(
         f"{key}=[{','.join(map(str, value))}]" if isinstance(value, tuple) else f"{key}={str(value).lower()}"
         for key, value in given.items()

@@ -66,6 +66,12 @@ GUESSES = {
         "groups kinds": "categories",
         "version": "release",
         "effect mde": "loss",
+        "n_estimators num_iterations num_boost_round n_trees": "trees",
+        "num_leaves max_leaves": "leaves",
+        "eta lr": "learning_rate",
+        "min_data_in_leaf min_child_samples": "min_documents",
+        "early_stopping early_stopping_round early_stopping_rounds": "validate",
+        "monotone_constraints": "increasing decreasing",
     }.items()
     for guess in guesses.split()
 }

@@ -25,7 +25,7 @@ from greylag.features import parse_features
 from greylag.index.bm25 import PositionalBM25
 from greylag.rankers import RankingModel
 from greylag.rankers.export import engine_model
-from greylag.recipes import cross_validate
+from greylag.recipes import cross_validate, spelt_learner
 
 INDEX = PositionalIndex.from_texts({"d1": "a cat sat", "d2": "a dog ran"})
 RUN = Run((Ranking("1", "cat", ("d1",), np.ones(1)), Ranking("2", "dog", ("d2",), np.ones(1))))
@@ -43,6 +43,10 @@ BY_GROUP = {"method": "group-limit", "groups": ["a", "a"]}
 
 def cited(texts, **options):
     return rerank("cat", texts, [2, 1], **options)
+
+
+def grown(name, value):
+    return spelt_learner("lambdamart", {name: value}, "AP")
 
 
 PYTHON = [
@@ -81,6 +85,12 @@ PYTHON = [
     ("version", "release", lambda name: RUNS.released(**{name: "2"})),
     ("effect mde", "loss", lambda name: RUNS.powered(**{name: 0.05})),
     ("es", "elasticsearch", lambda name: engine_model(MODEL, name)),
+    ("n_estimators num_iterations num_boost_round n_trees", "trees", lambda name: grown(name, 5)),
+    ("num_leaves max_leaves", "leaves", lambda name: grown(name, 5)),
+    ("eta lr", "learning_rate", lambda name: grown(name, 0.1)),
+    ("min_data_in_leaf min_child_samples", "min_documents", lambda name: grown(name, 5)),
+    ("early_stopping early_stopping_round early_stopping_rounds", "validate", lambda name: grown(name, True)),
+    ("monotone_constraints", "increasing", lambda name: grown(name, "age")),
 ]
 OPTIONS = [
     ("k top_n top_k n num_results num_hits", "--hits", "search {} 9"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from greylag.base import ModelError, ParameterError
+from greylag.features.learned.trees import Trees
 from greylag.features.learned.xgboost_trees import largest_below
 from greylag.learning import listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel, engine_model, explain
@@ -149,6 +150,7 @@ def test_only_trees_that_split_tiny_values_are_not_lightgbms(load):
         refuses(lambda model=model: engine_model(model, "lightgbm"), ParameterError, "XGBoost 1e-35 LightGBM 0")
     model = load(a_model([a_tree(split_conditions=[0.0, 0.5, 3.0, -1.0, 4.0])]))
     booster = lightgbm.Booster(model_str=engine_model(model, "lightgbm"))
+    assert not Trees.from_lightgbm(booster.model_to_string()).of_xgboost
     rows = [[3, -1e-34], [3, 0], [2, 0], [np.nan, 1e-34], [np.nan, np.nan]]
     assert booster.predict(rows).tolist() == [1, 4.5, -0.5, -0.5, -0.5]
     refuses(lambda: RankingModel((), ()).missing_as_zero(), ModelError, "no trees")
