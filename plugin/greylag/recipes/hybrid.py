@@ -79,7 +79,7 @@ class HybridScores:
 
     def ranking(self) -> Ranking:
         """Return the candidates as a ranking."""
-        return Ranking.trusted(self.query.qid, self.query.text, self.docids, self.scores)
+        return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
 
 
 def combine_scores(
