@@ -71,11 +71,12 @@ def scan(block: bytes) -> Scan | None:
         if (has & (byte - 48 > 9)).any():
             return None
         ranks = np.where(has, 10 * ranks + (byte - 48), ranks)
-    parts, ends = np.flatnonzero(new), np.zeros(len(text) + 1, np.int8)
-    ends[starts[2]], ends[stops[2] + 1] = 1, -1
-    lines = text.copy()
+    parts, lines = np.flatnonzero(new), text.copy()
     lines[stops[2]] = 10
-    docids = lines[np.cumsum(ends[:-1], dtype=np.int8).view(bool)][:-1].tobytes().decode().split("\n")
+    # What to keep and what not, by turns: identifiers with what ends them, and all between.
+    bounds = np.concatenate([[0], np.stack([starts[2], stops[2] + 1], axis=1).ravel(), [len(text)]])
+    kept = np.repeat(np.arange(len(bounds) - 1) % 2 == 1, np.diff(bounds))
+    docids = lines[kept][:-1].tobytes().decode().split("\n")
     qids = [block[i:j] for i, j in zip(starts[0, parts].tolist(), stops[0, parts].tolist(), strict=True)]
     first = np.stack([np.append(parts, len(begins)), np.append(begins[parts], len(text))], axis=1)
     return Scan(block, len(begins), qids, first, docids, scores, ranks)
