@@ -1,5 +1,6 @@
 """Processes that tests start and wait for, and commands without a process."""
 
+import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -11,6 +12,10 @@ from greylag.cli import main
 
 SECONDS = 600
 """A process that has not ended by then never will."""
+IMPATIENT = (
+    "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
+)
+"""Runs a command that keeps its work from the first item on."""
 
 
 def run(command, *, check=False, **options):
@@ -22,6 +27,11 @@ def run(command, *, check=False, **options):
 def python(*words, check=False, **options):
     """Run this interpreter."""
     return run([sys.executable, *words], check=check, **options)
+
+
+def installed(folder, **more):
+    """The environment in which the packages of a folder are installed."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]), **more}
 
 
 def run_here(*words):

@@ -83,3 +83,10 @@ def outcome(index):
     features = FeatureExtractor(index, candidate_pool())(ranking)
     weights = index.tfidf(numbers).toarray()
     return [np.asarray(array).tobytes() for array in (features, weights, *streams)] + [index.fingerprint.encode()]
+
+
+def flip(path, rng):
+    """Flip a bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)

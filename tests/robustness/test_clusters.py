@@ -51,7 +51,26 @@ def process(*words):
 
 
 @contextmanager
-def scheduler(workers):
+def separate(address, count):
+    """Workers of one thread without nannies, each in a process of its own."""
+    with ExitStack() as stack:
+        words = ("-m", "distributed.cli.dask_worker", address, "--nthreads=1", "--no-nanny")
+        yield [stack.enter_context(process(*words)) for _ in range(count)]
+
+
+@contextmanager
+def only_worker():
+    """A worker that is all of a cluster, and the address of the scheduler."""
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        separate(cluster.scheduler_address, 1) as (worker,),
+    ):
+        cluster.wait_for_workers(1, timeout=60)
+        yield worker, cluster.scheduler_address
+
+
+@contextmanager
+def scheduler(workers=2):
     """A scheduler in a process of its own, and its address."""
     with process("-c", SCHEDULER, workers) as started:
         yield started, started.stdout.readline().strip()
@@ -127,25 +146,13 @@ def test_a_worker_with_a_successor_dies(name, workers, written):
     assert found == written(name)
 
 
-def test_the_only_worker_dies_without_a_successor(written):
-    with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
-        process("-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--nthreads=1", "--no-nanny") as worker,
-    ):
-        cluster.wait_for_workers(1, timeout=60)
-        killed(lambda: worker.pid)
-        with pytest.raises(RuntimeError, match="the cluster is lost"):
-            written("rerank", "--scheduler", cluster.scheduler_address)
-        assert beside(Path("out")).exists()
-    resumed = written("rerank")
-    assert resumed == written("rerank")
-
-
-def test_the_scheduler_dies(written):
-    with scheduler(2) as (started, address):
-        killed(lambda: started.pid)
+@pytest.mark.parametrize("lost", [only_worker, scheduler])
+def test_a_cluster_is_lost_without_its_only_worker_or_its_scheduler(lost, written):
+    with lost() as (dying, address):
+        killed(lambda: dying.pid)
         with pytest.raises(RuntimeError, match="the cluster is lost"):
             written("rerank", "--scheduler", address)
+        assert beside(Path("out")).exists()
     resumed = written("rerank")
     assert resumed == written("rerank")
 
@@ -171,14 +178,6 @@ def test_an_experiment_gives_the_same_bytes(one, command, tmp_path):
         assert code == 0, errors
         runs.append([path.read_bytes() for path in sorted((tmp_path / out).glob("*.run"))])
     assert runs[0] == runs[1] != []
-
-
-@contextmanager
-def separate(address, count):
-    """Workers of one thread without nannies, each in a process of its own."""
-    with ExitStack() as stack:
-        words = ("-m", "distributed.cli.dask_worker", address, "--nthreads=1", "--no-nanny")
-        yield [stack.enter_context(process(*words)) for _ in range(count)]
 
 
 def test_one_of_two_workers_dies_without_a_successor(written):

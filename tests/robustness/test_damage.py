@@ -14,16 +14,10 @@ from greylag.index import array_folder
 from greylag.index.array_folder import Manifest
 from greylag.index.export import verify_export
 from greylag.index.tables import DTYPES
-from tests.robustness.source import TEXTS, MemorySource, outcome
+from tests.robustness.source import TEXTS, MemorySource, flip, outcome
 
 STORE = "windows.sqlite"
 statistics._MAX_UNSAVED_POSTINGS = 0  # or nothing would be stored of so few documents
-
-
-def _flip(path, rng):
-    content = bytearray(path.read_bytes())
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
 
 
 def _zero(path, rng):
@@ -51,7 +45,7 @@ DAMAGE = {
     "truncated": lambda path, rng: path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)]),
     "emptied": lambda path, rng: path.write_bytes(b""),
     "grown": lambda path, rng: path.write_bytes(path.read_bytes() + rng.randbytes(rng.randrange(1, 99))),
-    "flipped": _flip,
+    "flipped": flip,
     "overwritten": _zero,
     "random": lambda path, rng: path.write_bytes(rng.randbytes(path.stat().st_size)),
     "replaced": _replace,

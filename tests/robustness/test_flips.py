@@ -32,6 +32,7 @@ from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from tests.processes import python
+from tests.robustness.source import flip
 
 COUNT = 500
 DOCS = Path(greylag.__file__).parent / "demo" / "docs.jsonl"
@@ -69,12 +70,6 @@ def seal(place):
         known = Manifest.parse(path.read_bytes())
         stamps = {name: list(file_stamp(path.with_name(f"{name}.npy"))) for name in known.stamps}
         path.write_text(replace(known, stamps=stamps, files=files.get(path.parent.parent.name, {})).seal())
-
-
-def flip(path, rng):
-    content = bytearray(path.read_bytes())
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
 
 
 def kind_of(file):

@@ -1,6 +1,5 @@
 """Code beside the work, in whole commands: all of it is an input, and nothing that is not named is run."""
 
-import os
 import shutil
 import signal
 import sys
@@ -11,8 +10,8 @@ import pytest
 import greylag
 from greylag.features.spelling import parse_feature
 from greylag.rankers import RankingModel
-from tests.processes import python, run
-from tests.robustness.test_reads import finished_before
+from tests.processes import IMPATIENT, installed, python, run
+from tests.robustness.test_reads import finished_before, install
 
 DEMO = Path(greylag.__file__).parent / "demo"
 MODULE = """
@@ -99,9 +98,6 @@ USES = {
     "study": "study: mine\n",
 }
 """Experiments that use the package `mine`, or a module beside them, and nothing else of others."""
-IMPATIENT = (
-    "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
-)
 
 
 def write_signs(folder, *, early=1, late=1):
@@ -115,24 +111,11 @@ def write_signs(folder, *, early=1, late=1):
 @pytest.fixture
 def own(tmp_path):
     """A folder with an installed package, a module with stages, what both import, and a run."""
-    (tmp_path / "mine-1.0.dist-info").mkdir()
-    (tmp_path / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (tmp_path / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRIES)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "__init__.py").touch()
-    of_package = MODULE.format(early="from mine import helper", late="from mine import late")
-    (tmp_path / "mine" / "parts.py").write_text(of_package + PARTS)
+    install(tmp_path, ENTRIES, MODULE.format(early="from mine import helper", late="from mine import late") + PARTS)
     of_module = MODULE.format(early="import own_helper as helper", late="import own_late as late")
     (tmp_path / "own_stage.py").write_text(of_module)
     write_signs(tmp_path)
-    lines = (f"{qid} Q0 d{rank} {rank} {10 - rank} x\n" for qid in range(12) for rank in range(1, 6))
-    (tmp_path / "first.run").write_text("".join(lines))
     return tmp_path
-
-
-def installed(folder, **more):
-    """The environment in which the package is installed."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]), **more}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 Tests `greylag.base.runtime.reads`.
 """
 
+import gzip
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from greylag.base.runtime.reads import reading, unchanged
-from tests.processes import python
+from tests.processes import IMPATIENT, installed, python
 
 ROADS = {
     "a module imported with the study": "from mine import early; value = early.VALUE",
@@ -95,8 +96,6 @@ def write_data(folder, number):
     data.mkdir(parents=True, exist_ok=True)
     for name in ("a.txt", "b.txt", "c.txt", "g.txt", "i.txt", "j.txt", "h.gz", "d.json", "target.txt"):
         (data / name).write_text(str(number))
-    import gzip
-
     (data / "h.gz").write_bytes(gzip.compress(str(number).encode()))
     np.save(data / "e.npy", [number])
     (data / "f.bin").write_bytes(bytes([number]))
@@ -106,23 +105,30 @@ def write_data(folder, number):
         (data / "link.txt").symlink_to("target.txt")
 
 
+def install(folder, entries, parts):
+    """The package `mine` with its entry points, and a run to rank again."""
+    for name in ("mine", "mine-1.0.dist-info"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (folder / "mine-1.0.dist-info" / "entry_points.txt").write_text(entries)
+    (folder / "mine" / "__init__.py").touch()
+    (folder / "mine" / "parts.py").write_text(parts)
+    lines = (f"{qid} Q0 d{rank} {rank} {10 - rank} x\n" for qid in range(12) for rank in range(1, 6))
+    (folder / "first.run").write_text("".join(lines))
+
+
 @pytest.fixture
 def own(tmp_path):
-    (tmp_path / "mine-1.0.dist-info").mkdir()
-    (tmp_path / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (tmp_path / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRIES)
     write_data(tmp_path, 1)
     for path in MODULES.values():
         write_module(tmp_path / path, 1)
-    (tmp_path / "mine" / "__init__.py").touch()
-    (tmp_path / "mine" / "parts.py").write_text(STUDY)
+    install(tmp_path, ENTRIES, STUDY)
     return tmp_path
 
 
 def finished_before(folder):
     """Run the studies of a folder in a process; say of each whether its earlier outcome was taken."""
-    path = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    done = python("-c", RUN, cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True)
+    done = python("-c", RUN, cwd=folder, env=installed(folder), check=True)
     return {name: taken == "True" for name, taken in (line.split("\t") for line in done.stdout.splitlines())}
 
 
@@ -218,17 +224,10 @@ class Own(Stage):
         return ranking.first(range(len(ranking))[::-1] if int(value) == 2 else [])
 """
     (own / "stage.py").write_text(module)
-    lines = (f"{qid} Q0 d{rank} {rank} {10 - rank} x\n" for qid in range(12) for rank in range(1, 6))
-    (own / "first.run").write_text("".join(lines))
-    impatient = (
-        "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; "
-        "from greylag.__main__ import main; main()"
-    )
 
     def rerank(stop):
-        path = os.pathsep.join([str(own), *filter(None, sys.path)])
         words = ["--jobs", "1", "rerank", "--run", "first.run", "--stage", "stage:Own", "--out", "out.run"]
-        return python("-c", impatient, *words, cwd=own, env={**os.environ, "PYTHONPATH": path, "STOP": str(stop)})
+        return python("-c", IMPATIENT, *words, cwd=own, env=installed(own, STOP=str(stop)))
 
     assert rerank(7).returncode == -signal.SIGKILL
     assert (own / ".out.run.greylag-work").exists()

@@ -17,9 +17,6 @@ from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
-CLEAN = st.text(
-    st.characters(exclude_characters=" \t\n\r\x0b\x0c\0", exclude_categories=["Cs"]), min_size=1, max_size=9
-)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 quick = settings(deadline=None, max_examples=60, database=None)
 

@@ -19,11 +19,8 @@ from greylag.cli.options import Shared
 from greylag.cli.running import check_outputs, dependencies, input_files
 from tests.greylag.base.runtime.test_progress import bars, on_terminal
 from tests.greylag.cli.conftest import COMPILING
-from tests.processes import SECONDS, python
+from tests.processes import IMPATIENT, SECONDS, python
 
-IMPATIENT = (
-    "import greylag.base.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
-)
 INTERRUPTED = """
 import os, signal, greylag.base.runtime.cache as log
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
