@@ -1,6 +1,5 @@
 """Opening a test collection: its index is built once, and again when the documents change."""
 
-import json
 import os
 
 import pytest
@@ -15,6 +14,7 @@ from greylag.index.lucene import build
 from greylag.studies import CollectionSettings, Context, open_collection, open_index
 from greylag.studies import collection as opening
 from greylag.studies.collection import Collection, FirstStage, Queries
+from tests.greylag.index.lucene.samples import write_json
 from tests.greylag.passages.adapters.data_set import registered
 from tests.processes import python
 from tests.refusals import refuses
@@ -22,15 +22,9 @@ from tests.refusals import refuses
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
 
 
-def write_documents(path, documents):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
-    return path
-
-
 def collection(tmp_path, **fields):
     """Settings of the three documents, with two topics."""
-    write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
+    write_json(tmp_path / "docs.jsonl", DOCUMENTS)
     (tmp_path / "topics.tsv").write_text("1\tred apples\n2\tcar pears\n")
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 c 1\n")
     named = {"collection": {"docs": "docs.jsonl"}, "topics": "topics.tsv", "qrels": "qrels.txt"}
@@ -61,7 +55,7 @@ def test_everything_is_opened(tmp_path):
     ],
 )
 def test_searches_with_and_without_parameters(tmp_path, text, name, make):
-    build_index(write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "index")
+    build_index(write_json(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "index")
     lucene, stage = LuceneIndex(tmp_path / "index"), FirstStage(model=text, hits=2)
     assert (stage.name, stage.search.source(lucene, 2)) == (name, make(lucene))
 
@@ -100,7 +94,7 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path):
 
 
 def test_an_index_in_place_of_documents(tmp_path):
-    build_index(write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "own")
+    build_index(write_json(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "own")
     opened = open_collection(collection(tmp_path, collection={"index": "own"}), Context(tmp_path / "out"))
     assert by_qid(opened.first) == by_qid(opened.lucene.bm25().run(opened.topics))
     assert opened.texts(["a", "none"]) == {"a": DOCUMENTS["a"]}
@@ -145,14 +139,14 @@ def test_lenient_reading(tmp_path):
 
 
 def test_an_index_is_built_once_and_again_when_documents_change(tmp_path):
-    docs, lines = write_documents(tmp_path / "docs.jsonl", DOCUMENTS), []
+    docs, lines = write_json(tmp_path / "docs.jsonl", DOCUMENTS), []
     context = Context(tmp_path / "out", progress=lines.append)
     folder = tmp_path / "out" / "index"
     open_index(docs, None, context)
     open_index(docs, None, context)
     os.utime(docs, ns=(0, 1))
     open_index(docs, None, context)
-    write_documents(docs, DOCUMENTS | {"d": "pears"})
+    write_json(docs, DOCUMENTS | {"d": "pears"})
     assert set(open_index(docs, None, context).bm25()(Query("1", "pears")).docids) == {"b", "d"}
     open_index(docs, "JsonCollection", context)
     three, four = (f"index: {n} documents, in {folder}" for n in (3, 4))
@@ -161,7 +155,7 @@ def test_an_index_is_built_once_and_again_when_documents_change(tmp_path):
 
 @pytest.mark.parametrize("kind", ["another folder", "an index that the user built"])
 def test_an_index_that_the_study_did_not_build_is_left_alone(tmp_path, kind):
-    docs, mine = write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "out" / "index"
+    docs, mine = write_json(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "out" / "index"
     if kind == "another folder":
         mine.mkdir(parents=True)
         (mine / "mine.txt").write_text("mine")
