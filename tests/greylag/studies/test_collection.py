@@ -203,7 +203,9 @@ def test_what_needs_java_is_refused_without_it(tmp_path, monkeypatch, fields, pa
     ],
 )
 def test_refusals(tmp_path, call, error, part):
-    refuses(lambda: call(tmp_path), error, part, "|")
+    with pytest.raises(error) as caught:  # those of settings have several lines
+        call(tmp_path)
+    assert part in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 
