@@ -21,7 +21,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-AT_THE_START = ("_CACM", "_ENCODING", "_TREC_DOCUMENT", "_LINE")  # patterns that are never searched for
+AT_THE_START = ("_CACM", "_ENCODING", "_TREC_DOCUMENT", "_LINE", "_SPARSE_LINE")  # patterns that are never searched for
 
 
 def _reader(name, pattern):

@@ -159,7 +159,7 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     if any(map(len, longer)):
         vocabulary = _terms_of([table.cliques[numbers] for table, numbers in zip(tables, longer, strict=True)])
         rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
-        least = min(_fewest(table_rows) for table_rows in rows if len(table_rows))
+        least = min(_fewest(table_rows, ABSENT) for table_rows in rows if len(table_rows))
         for located in shard.locate_jointly(vocabulary, least):
             for table, table_rows, numbers, table_counts in zip(tables, rows, longer, counts, strict=True):
                 offsets, _, codes, tf = table.occurrences(located, table_rows)
@@ -180,18 +180,19 @@ def _terms_of(cliques: Sequence[IntArray]) -> IntArray:
 def _of_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
     """Return the counts of a table's cliques of one term, 0 for the others, and the numbers of longer cliques."""
     counts = np.zeros((2, len(table.cliques), len(table.windows)), dtype=np.int64)
-    return counts, _count_terms(table.cliques, tables.collection_frequencies, tables.document_frequencies, counts)
+    totals = tables.collection_frequencies, tables.document_frequencies
+    return counts, _count_terms(table.cliques, FILLER, UNKNOWN, *totals, counts)
 
 
 @_jit
-def _count_terms(cliques: IntArray, cf: IntArray, df: IntArray, out: IntArray) -> IntArray:
+def _count_terms(cliques: IntArray, filler: int, unknown: int, cf: IntArray, df: IntArray, out: IntArray) -> IntArray:
     """Set the counts of cliques of one term, by those of all terms; return the numbers of longer, known cliques."""
     longer, n = np.empty(len(cliques), np.int64), 0
     for c in range(len(cliques)):
         size, known = 0, True
         for term in cliques[c]:
-            size += term != FILLER
-            known &= term != UNKNOWN
+            size += term != filler
+            known &= term != unknown
         if known and size == 1:
             for w in range(out.shape[2]):
                 out[0, c, w], out[1, c, w] = cf[cliques[c, 0]], df[cliques[c, 0]]
@@ -202,13 +203,13 @@ def _count_terms(cliques: IntArray, cf: IntArray, df: IntArray, out: IntArray) -
 
 
 @_jit
-def _fewest(rows: IntArray) -> int:
+def _fewest(rows: IntArray, absent: int) -> int:
     """Count the distinct terms of the clique that has the fewest."""
     least: Any = rows.shape[1]
     for row in rows:
         size = 0
         for j in range(len(row)):
-            new = row[j] != ABSENT
+            new = row[j] != absent
             for i in range(j):
                 new &= row[i] != row[j]
             size += new
@@ -219,5 +220,5 @@ def _fewest(rows: IntArray) -> int:
 def term_counts(tables: Tables, terms: IntArray) -> IntArray:
     """Return cf and df of terms, shape (2, terms); 0 for one that the collection lacks."""
     counts = np.zeros((2, len(terms), 1), np.int64)
-    _count_terms(terms[:, None], tables.collection_frequencies, tables.document_frequencies, counts)
+    _count_terms(terms[:, None], FILLER, UNKNOWN, tables.collection_frequencies, tables.document_frequencies, counts)
     return counts[:, :, 0]

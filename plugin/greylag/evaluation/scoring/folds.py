@@ -54,18 +54,18 @@ def read_folds(path: str | Path, qids: Iterable[str]) -> list[list[str]]:
     """
     fold_of = read_pairs(path, "qid fold")
     folds: dict[str, list[str]] = {name: [] for name in fold_of.values()}
-    for qid in (asked := list(qids)):
+    for qid in (asked := dict.fromkeys(qids)):
         if qid not in fold_of:
             raise FormatError(path, None, f"query {qid!r} has no fold: add a line {qid} FOLD")
         folds[fold_of[qid]].append(qid)
-    if others := [qid for qid in fold_of if qid not in {*asked}]:
-        _log.warning(
-            "%s: %d of %d qids are not among the queries, such as %r", path, len(others), len(fold_of), others[0]
-        )
     filled = [fold for fold in folds.values() if fold]
     if len(filled) < 2:
         raise FormatError(
             path, None, "all queries are in one fold, and no other is left to learn from: name two at least"
+        )
+    if others := [qid for qid in fold_of if qid not in asked]:
+        _log.warning(
+            "%s: %d of %d qids are not among the queries, such as %r", path, len(others), len(fold_of), others[0]
         )
     return filled
 

@@ -274,8 +274,8 @@ def test_a_comment_with_all_columns_is_one_if_its_name_is_that_of_a_line():
 @pytest.mark.parametrize(
     ("read", "parser"),
     [
-        (open_run, "greylag.evaluation.trec.runs._Lines.add"),
-        (read_run, "greylag.evaluation.trec.runs._Lines.add"),
+        (open_run, "greylag.evaluation.trec.runs.scan"),
+        (read_run, "greylag.evaluation.trec.runs.scan"),
         (read_qrels, "greylag.evaluation.trec.qrels._grade"),
         (read_topics, "greylag.base.runtime.files.read_blocks"),
         (read_bytes, "greylag.base.runtime.files.read_blocks"),
