@@ -93,8 +93,8 @@ def read_feature_rows(
     With `absent`, a feature that a line leaves out is this, and a value may be ``nan``. `change` makes the text that is
     read from each block of lines. With either, lines may leave out all features.
     """
-    form = _Form() if absent is None else _Form(_SPARSE_LINE, float(absent))
-    form = form if change is None or absent is not None else _Form(_line(_NUMBER, b"*"))
+    form = _Form() if change is None else _Form(_line(_NUMBER, b"*"))
+    form = form if absent is None else _Form(_SPARSE_LINE, float(absent))
     blocks: list[_Block] = []
     lines = rows = 0
     with Faults(path, lenient=None) as faults, step("reading features") as current:
