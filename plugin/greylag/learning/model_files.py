@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
+import numpy as np
+
 from greylag.base import (
     Faults,
     FormatError,
@@ -77,7 +79,8 @@ class SavedModel(ABC):
 
     def as_json(self) -> str:
         """Return the text of the model's file."""
-        return json.dumps({"kind": self.kind, "schema": self.schema, **self.as_dict()}, indent=2) + "\n"
+        content = {"kind": self.kind, "schema": self.schema, **self.as_dict()}
+        return json.dumps(content, indent=2, default=np.generic.item) + "\n"  # options may be numbers of NumPy
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -261,6 +261,17 @@ def test_other_parameters_are_lightgbms():
     refuses(lambda: LambdaMART(NDCG, params={"lambda_l2": -1}).grow(data), ParameterError, "LightGBM lambda_l2 -1")
 
 
+def test_numbers_of_numpy_are_saved(tmp_path):
+    """Options of a learner, and parameters, may be such."""
+    data = RankingData.from_arrays(EIGHTHS, GRADES, [20] * 30)
+    params = {"max_depth": np.int64(3), "lambda_l2": np.float32(0.1), "extra_trees": np.bool_(True)}
+    model = LambdaMART(NDCG, trees=3, learning_rate=np.float32(0.1), params=params).fit_model(data).model
+    model.save(tmp_path / "m.json")
+    loaded = RankingModel.load(tmp_path / "m.json")
+    assert loaded == model
+    assert loaded.provenance["params"] == {"max_depth": 3, "lambda_l2": float(np.float32(0.1)), "extra_trees": True}
+
+
 def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     refuses(lambda: LambdaMARTRecipe(LambdaMART("AP")), DependencyError, "pip install 'lightgbm>=4'", "|")
