@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.base import FloatArray, ParameterError, Run, nearest
+from greylag.base import FloatArray, ParameterError, Run, check_sequences, nearest
 from greylag.evaluation import first_best, split_folds
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
@@ -28,6 +28,12 @@ PARAMS = tuple(
     "other_rate path_smooth sigmoid top_rate".split()
 )
 """What `LambdaMART.params` may have: nothing that others set, or that numbers columns, as some are left out."""
+NEEDS = {
+    **dict.fromkeys(("bagging_fraction", "bagging_by_query"), "bagging_freq"), "bagging_freq": "bagging_fraction",
+    **dict.fromkeys(("top_rate", "other_rate"), "data_sample_strategy"),
+    **dict.fromkeys(("monotone_constraints_method", "monotone_penalty"), "monotone_constraints"),
+}  # fmt: skip
+"""Parameters that LightGBM ignores, in silence, without another one."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +86,27 @@ class LambdaMART:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not 0 < self.learning_rate < np.inf:
             raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
+        if not isinstance(self.validate, bool):
+            raise ParameterError(f"validate is {self.validate!r:.60}; it must be True or False")
+        check_sequences(increasing=self.increasing, decreasing=self.decreasing)
         if both := {*self.increasing} & {*self.decreasing}:
             raise ParameterError(f"scores are to rise and to fall with {min(both)}: name it once")
+        given = {*self.params, *(["monotone_constraints"] if self.increasing or self.decreasing else [])}
         for name in self.params:
             if name not in PARAMS:
-                raise ParameterError(f"params has {name!r:.60}: {nearest(name, PARAMS)}")
+                raise ParameterError(f"params has {name!r:.60}: {nearest(str(name), PARAMS)}")
+            if (needed := NEEDS.get(name, name)) not in given:
+                how = "increasing or decreasing" if needed == "monotone_constraints" else needed
+                raise ParameterError(f"params has {name}, which LightGBM ignores without {how}: give both")
 
     def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
         """Grow the trees for `data`; as many of the first as are best for the validation queries, if there are any."""
         if self.validate:
             if validation is not None:
                 raise ParameterError("there are queries for validation: leave out validate=true, which draws others")
+            if len(data.qids) < VALIDATE_EVERY:
+                n = len(data.qids)
+                raise ParameterError(f"validate=true needs {VALIDATE_EVERY} training queries, not {n}: leave it out")
             held_out = split_folds(data.qids, VALIDATE_EVERY, self.seed)[0]
             validation = data.select_queries(held_out)
             data = data.select_queries([qid for qid in data.qids if qid not in validation.spans])

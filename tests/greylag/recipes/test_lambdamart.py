@@ -19,7 +19,7 @@ from greylag.features.learned.trees import LEAF, Trees
 from greylag.learning import RankingData, listed_grades, listed_run, read_letor
 from greylag.rankers import ModelRanker, RankingModel, explain
 from greylag.recipes import ColumnRecipe, cross_validate, spelt_learner
-from greylag.recipes.lambdamart import PARAMS, LambdaMART, LambdaMARTRecipe
+from greylag.recipes.lambdamart import NEEDS, PARAMS, LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
 from tests.refusals import refuses
@@ -221,6 +221,8 @@ def test_a_fourth_of_the_queries_stops_the_growth():
         assert 1 < best == len(trees.roots) < 60
         np.testing.assert_array_equal(trees.scores(data.X), booster.predict(data.X, num_iteration=best))
     refuses(lambda: LambdaMART(NDCG, validate=True).grow(data, data), ParameterError, "validate=true validation")
+    few = data.select_queries(data.qids[:3])
+    refuses(lambda: LambdaMART(NDCG, validate=True).grow(few), ParameterError, "validate=true 4 3 leave it out")
 
 
 def test_scores_only_rise_or_fall_with_constrained_features():
@@ -259,6 +261,23 @@ def test_other_parameters_are_lightgbms():
     known = boosted(data.X, GRADES, 1).model_to_string()
     assert all(f"\n[{name}: " in known for name in PARAMS)
     refuses(lambda: LambdaMART(NDCG, params={"lambda_l2": -1}).grow(data), ParameterError, "LightGBM lambda_l2 -1")
+
+
+IGNORED = {
+    "bagging_fraction": 0.5, "bagging_by_query": True, "bagging_freq": 1, "top_rate": 0.3, "other_rate": 0.3,
+    "monotone_constraints_method": "advanced", "monotone_penalty": 2.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_what_lightgbm_ignores_is_refused(name):
+    alone = {name: IGNORED[name]}
+    free, bound = (boosted(EIGHTHS, GRADES, 9, **more).predict(EIGHTHS) for more in ({}, alone))
+    np.testing.assert_array_equal(bound, free)
+    refuses(lambda: LambdaMART(NDCG, params=alone), ParameterError, f"{name} LightGBM ignores without")
+    given = {"increasing": ("1",)} if name.startswith("monotone") else {}
+    also = {} if given else {NEEDS[name]: "goss" if name.endswith("_rate") else 0.5}
+    assert LambdaMART(NDCG, params={**alone, **also, "bagging_fraction": 0.5, "bagging_freq": 1}, **given).params
 
 
 def test_numbers_of_numpy_are_saved(tmp_path):
