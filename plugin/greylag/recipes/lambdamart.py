@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.base import FloatArray, ParameterError, Run, check_sequences, nearest
+from greylag.base import FloatArray, ParameterError, Run, check_choice, check_sequences, nearest
 from greylag.evaluation import first_best, split_folds
 from greylag.features import FeatureParameters, Trees, as_feature, lightgbm
 from greylag.index import PositionalIndex
@@ -28,10 +28,11 @@ PARAMS = tuple(
     "other_rate path_smooth sigmoid top_rate".split()
 )
 """What `LambdaMART.params` may have: nothing that others set, or that numbers columns, as some are left out."""
+METHOD = "monotone_constraints_method"
 NEEDS = {
     **dict.fromkeys(("bagging_fraction", "bagging_by_query"), "bagging_freq"), "bagging_freq": "bagging_fraction",
     **dict.fromkeys(("top_rate", "other_rate"), "data_sample_strategy"),
-    **dict.fromkeys(("monotone_constraints_method", "monotone_penalty"), "monotone_constraints"),
+    **dict.fromkeys((METHOD, "monotone_penalty"), "monotone_constraints"),
 }  # fmt: skip
 """Parameters that LightGBM ignores, in silence, without another one."""
 
@@ -92,6 +93,7 @@ class LambdaMART:
         if both := {*self.increasing} & {*self.decreasing}:
             raise ParameterError(f"scores are to rise and to fall with {min(both)}: name it once")
         given = {*self.params, *(["monotone_constraints"] if self.increasing or self.decreasing else [])}
+        check_choice(METHOD, self.params.get(METHOD, "basic"), ("basic", "intermediate", "advanced"))  # else "basic"
         for name in self.params:
             if name not in PARAMS:
                 raise ParameterError(f"params has {name!r:.60}: {nearest(str(name), PARAMS)}")
@@ -114,6 +116,11 @@ class LambdaMART:
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
+        if validation is not None and not Objective.parse(self.objective).gains(validation).any():
+            n = len(validation.qids)
+            raise ParameterError(
+                f"none of {n} queries for validation has a relevant document in its ranking: use others"
+            )
         engine = lightgbm()
         settings = {
             "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,

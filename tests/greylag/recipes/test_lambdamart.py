@@ -223,6 +223,8 @@ def test_a_fourth_of_the_queries_stops_the_growth():
     refuses(lambda: LambdaMART(NDCG, validate=True).grow(data, data), ParameterError, "validate=true validation")
     few = data.select_queries(data.qids[:3])
     refuses(lambda: LambdaMART(NDCG, validate=True).grow(few), ParameterError, "validate=true 4 3 leave it out")
+    lost = replace(data, grades=np.where(rows, 0, GRADES))  # of `held_out`: the first tree would be best
+    refuses(lambda: LambdaMART(NDCG, seed=1, validate=True).grow(lost), ParameterError, "none of 8 validation relevant")
 
 
 def test_scores_only_rise_or_fall_with_constrained_features():

@@ -98,6 +98,7 @@ CALLS = [
     (lambda: LambdaMART("AP", increasing="12"), "increasing: str '12' is no sequence"),  # not columns 1 and 2
     (lambda: LambdaMART("AP", validate=50), "validate is 50; it must be True or False"),
     (lambda: LambdaMART("AP", params={3: 1}), "params has 3"),
+    (lambda: LambdaMART("AP", params={"monotone_constraints_method": "foo"}, increasing=("a",)), "be one of basic"),
     (lambda: LambdaMART("AP", params={"lamda_l2": 1}), "'lamda_l2': did you mean lambda_l2"),
     (lambda: LambdaMART("AP", params={"interaction_constraints": [[0]]}), "'interaction_constraints': use"),
     (lambda: LambdaMART("AP").grow(replace(DATA, grades=0 * DATA.grades)), "nothing to learn from"),
