@@ -64,7 +64,7 @@ class PositionalBM25(Source):
 
     def best(self, scores: FloatArray, k: int) -> IntArray:
         """Return the numbers of the `k` documents with the highest of all scores, best first; none that scores 0."""
-        best: IntArray = _best(scores, self._places, k)  # docids decide between documents that tie
+        best: IntArray = _best(scores, self._places, min(k, len(scores)))  # docids decide between documents that tie
         return best
 
     def score(self, text: str, documents: IntArray) -> FloatArray:
@@ -142,7 +142,7 @@ def _add_gains(
 def _best(scores: FloatArray, places: Int32Array, k: int) -> IntArray:
     """Return the `k` documents with the highest scores above 0, best first; ties in the order of places."""
     # A heap: each document is worse than the two below it, at 2 i + 1 and 2 i + 2.
-    heap, n = np.empty(min(k, len(scores)), np.int64), 0
+    heap, n = np.empty(k, np.int64), 0
     for document in range(len(scores)):
         if scores[document] > 0:
             if n < len(heap):

@@ -42,6 +42,7 @@ def test_ties_missing_terms_and_empty_documents():
     assert bm25(Query("1", "goose")).docids == ("a", "b")
     assert bm25(Query("1", "the geese unknown")).docids == ()
     assert PositionalIndex.from_texts(TEXTS).bm25(1)(Query("1", "goose duck")).docids == ("a",)
+    assert PositionalIndex.from_texts(TEXTS).bm25(1 << 64)(Query("1", "goose")).docids == ("a", "b")
     assert bm25.score("geese swan", np.arange(5)).tolist() == [0, 0, 0, 0, bm25(Query("1", "swan")).scores[0]]
     assert bm25.score("the unknown", np.arange(5)).tolist() == [0] * 5
 
