@@ -208,8 +208,8 @@ class HybridRetriever:
         return [*self]
 
     def vectors(self, doc_ids: Iterable[Any]) -> Dense:
-        """Return the vectors of passages, such as of those that were found, shape (n, m); nothing is encoded again."""
-        return self._vectors.documents([*map(self._known, _members(doc_ids))])
+        """Return a copy of passages' vectors, such as of those found, shape (n, m); nothing is encoded again."""
+        return self._vectors.documents([*map(self._known, _members(doc_ids))]).copy()
 
     if not TYPE_CHECKING:
         __getattr__ = refuse_attribute
