@@ -117,22 +117,22 @@ def basis_of(index: PositionalIndex) -> Basis:
     return index.cache(_decomposed)
 
 
-def keep_basis(index: PositionalIndex, changed: PositionalIndex, terms: IntArray, more: int) -> None:
+def keep_basis(index: PositionalIndex, made: PositionalIndex, terms: IntArray, more: int) -> None:
     """Give an index that was made by changing another one its basis, while few texts have changed since.
 
     `terms` are the new numbers of the old terms, shape (V,), -1 for one that is gone, and `more` the number of texts
     that came or went. V is computed anew from `FOLDED` of the texts on, and for up to `ALWAYS_ANEW`. Until then, texts
     that came are folded in with the present weights of their terms, as queries are; a term that V lacks is left out.
     """
-    if changed.n_documents <= ALWAYS_ANEW:
+    if made.n_documents <= ALWAYS_ANEW:
         return
     rows, right, before = basis_of(index)
-    if before + more > FOLDED * changed.n_documents:
+    if before + more > FOLDED * made.n_documents:
         return
-    kept, left = np.full(changed.n_terms, -1), terms >= 0
+    kept, left = np.full(made.n_terms, -1), terms >= 0
     kept[terms[left]] = rows[left]
     kept.flags.writeable = False
-    changed.cache(_decomposed, Basis(kept, right, before + more))
+    made.cache(_decomposed, Basis(kept, right, before + more))
 
 
 def load_basis(index: PositionalIndex, basis: Basis) -> None:

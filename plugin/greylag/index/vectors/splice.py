@@ -65,8 +65,8 @@ def spliced(index: PositionalIndex, docids: Sequence[str], sources: IntArray, te
     tables = tables_of(docids, terms[ranges(starts[:-1][used], lengths)], offsets(lengths), postings)
     made = PositionalIndex.of_shard(Shard(**tables), analysis, partial(_words_of, words.parts[0], sources, texts))
     own = numbers[: index.n_terms]
-    changed = len(texts) + n_documents - len(np.unique(sources[sources < n_documents]))
-    keep_basis(index, made, np.where(used[own], places[own], -1), changed)
+    stay = len(np.unique(sources[sources < n_documents]))
+    keep_basis(index, made, np.where(used[own], places[own], -1), n_documents + len(sources) - 2 * stay)
     return made
 
 

@@ -82,3 +82,6 @@ def test_latent_semantics_are_folded_in_until_a_tenth_has_changed(monkeypatch):
             own = index.terms_of(np.arange(index.n_terms))
             assert decomposed(index)[0].tolist() == [places.get(term, -1) for term in own]
     assert basis_of(index).changed == 2  # anew at the sixth, of which one more has changed since
+    for source in (0, 100):  # each copy of a text comes, be it one of before or a new one
+        index = spliced(first, [*map(str, range(109))], np.append(np.arange(100), [source] * 9), ["a new text"])
+        assert basis_of(index).changed == 9
