@@ -72,7 +72,7 @@ def _errors_of(path: str | Path, names: Iterable[str]) -> Iterator[None]:
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror or error}; check the path") from None
     except Exception as error:  # zipfile, zlib, lzma, struct and Python's parser have no exception in common
-        if "Object arrays" in str(error):
+        if "Object arrays" in str(error) or "Python objects" in str(error):  # of what is read, and of what is mapped
             raise FormatError(path, None, "has an array of objects: save ids as texts, numpy.array(ids, str)") from None
         reason = f"no NumPy archive with {' and '.join(names)}, or damaged: write or download it again"
         raise FormatError(path, None, f"{reason} ({error or type(error).__name__})") from None

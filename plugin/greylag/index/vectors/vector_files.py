@@ -68,7 +68,8 @@ def array_of(path: str | Path) -> tuple[Path, Path] | None:
     given = Path(path)
     if not os.path.isdir(given) and given.suffix != ".npy":
         return None
-    files = sorted(set(given.glob("*.npy")) - {*given.glob("*ids.npy")}) if os.path.isdir(given) else [given]
+    ids = {*given.glob("*.ids.npy"), given / "ids.npy"}
+    files = sorted({*given.glob("*.npy")} - ids) if os.path.isdir(given) else [given]
     if len(files) != 1:
         raise FormatError(path, None, f"has {len(files)} arrays of vectors (.npy): name a file, or leave one there")
     places = [files[0].parent / name.format(files[0].stem) for name in IDS]

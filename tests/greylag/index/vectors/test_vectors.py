@@ -135,7 +135,7 @@ def test_an_array_has_its_ids_beside_it(tmp_path, name, form):
     [
         (b"", "v.npy no NumPy"),
         (b"\x93NUMPY", "v.npy no NumPy"),
-        (np.array([[1.0]], object), "objects"),
+        (np.array([[1.0]], object), "an array of objects: save ids as texts"),
         (np.ones(4), "shape (4,) float64"),
         (np.array([["a"]]), "shape (1, 1) <U1"),
         (np.full((4, 3), np.inf), "'d0' not finite"),
@@ -149,3 +149,7 @@ def test_what_is_no_array_of_vectors_is_refused(tmp_path, content, parts):
     refuses(lambda: read_vectors(tmp_path / "v.npy"), FormatError, parts)
     np.save(tmp_path / "w.npy", ROWS)
     refuses(lambda: read_vectors(tmp_path), FormatError, "2 arrays")
+    (tmp_path / "v.npy").rename(tmp_path / "v.ids.npy")  # only these names are those of ids
+    (tmp_path / "w.npy").rename(tmp_path / "kids.npy")
+    (tmp_path / "ids.txt").rename(tmp_path / "kids.ids")
+    assert read_vectors(tmp_path)[0] == tuple(IDS)
