@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greylag.base import IntArray, ParameterError
 from greylag.index import analysis
@@ -33,7 +34,7 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
     in_texts = chain.from_iterable(counted(tokens(text) if text else ()) for text in texts.values())
     occurring = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
     vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too
-    ranks = np.empty(len(numbers), dtype=np.min_scalar_type(len(numbers)))  # NumPy sorts short integers by radix
+    ranks = np.empty(len(numbers), dtype=np.min_scalar_type(len(numbers)))  # short, as in `narrow`
     ranks[[numbers[term] for term in vocabulary]] = np.arange(len(vocabulary))
     tokens_at = np.flatnonzero(occurring != gap)
     counts = np.array(lengths, dtype=np.int64)
@@ -77,12 +78,17 @@ def tables_of(docids: Sequence[str], terms: Bytes, term_offsets: IntArray, posti
     return {name: arrays[name] for name in DTYPES} | {"fingerprint": fingerprint(arrays)}
 
 
+def narrow(numbers: IntArray, end: int) -> NDArray[Any]:
+    """Return numbers below `end` in the fewest bytes: NumPy sorts short integers by radix."""
+    return numbers.astype(np.min_scalar_type(end))
+
+
 def _streams(postings: Postings, n_terms: int, n_documents: int) -> dict[str, Any]:
     """Encode postings."""
     terms, documents, tfs, positions = postings
     stream, block_places = encode_positions(0, 0, tfs, positions)
-    # Entries, ascending by term within a document; short integers, again.
-    by_document = np.argsort(documents.astype(np.min_scalar_type(n_documents)), kind="stable")
+    # Entries, ascending by term within a document.
+    by_document = np.argsort(narrow(documents, n_documents), kind="stable")
     entry_terms, entry_tfs = terms[by_document], tfs[by_document]
     entries = offsets(np.bincount(documents, minlength=n_documents))
     # Entries store differences, which begin anew in each document.

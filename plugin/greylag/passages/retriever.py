@@ -388,7 +388,7 @@ class HybridRetriever:
     def with_passages(
         self, passages: PassagesLike | None = None, *, add: PassagesLike | None = None, remove: Any = None
     ) -> HybridRetriever:
-        """Return a retriever over other passages; only new texts are encoded and analysed.
+        """Return a retriever over other passages; only texts that come are encoded and analysed.
 
         It is the retriever that is made anew, but for latent semantics, which the general model reads: above 1,000
         passages, new texts are folded into those of before (Deerwester et al. 1990) until a tenth of the passages has
@@ -437,10 +437,8 @@ class HybridRetriever:
                 sources[number] = places[docid]  # its own, as two of one text may have been given two vectors
             else:
                 others[number] = held[docid][0]
-        left = np.ones(len(old) if others else 0, dtype=bool)
-        left[sources[sources >= 0] if others else []] = False
-        docids = self._vectors.docids
-        by_text = {old[docids[place]][0]: place for place in np.flatnonzero(left).tolist()}
+        gone = {*places.values()}.difference(sources.tolist()) if others else ()
+        by_text = {old[self._vectors.docids[place]][0]: place for place in sorted(gone)}
         new = [text for text in dict.fromkeys(others.values()) if text not in by_text]
         by_text |= zip(new, range(len(old), len(old) + len(new)), strict=True)
         sources[[*others]] = [*map(by_text.__getitem__, others.values())]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.base import IntArray
-from greylag.index.invert import Postings, invert, tables_of
+from greylag.index.invert import Postings, invert, narrow, tables_of
 from greylag.index.merge import merge_sorted, merged_terms
 from greylag.index.multilingual import analysis_of
 from greylag.index.positional import PositionalIndex
@@ -70,11 +70,6 @@ def spliced(index: PositionalIndex, docids: Sequence[str], sources: IntArray, te
     return made
 
 
-def narrow(numbers: NDArray[Any], end: int) -> NDArray[Any]:
-    """Return numbers below `end` in the fewest bytes: NumPy sorts short integers by radix."""
-    return numbers.astype(np.min_scalar_type(end))
-
-
 def _postings(shard: Shard) -> Postings:
     """Read all postings of a shard."""
     cuts, documents, located = shard.decode(np.arange(shard.n_terms))
@@ -83,12 +78,7 @@ def _postings(shard: Shard) -> Postings:
 
 
 def _words_of(old: Words, sources: IntArray, texts: Sequence[str]) -> CollectionWords:
-    """Return the words of documents that have the texts of `spliced`."""
-    return CollectionWords((spliced_words(old, sources, texts),))
-
-
-def spliced_words(old: Words, sources: IntArray, texts: Sequence[str]) -> Words:
-    """Return `Words` of documents that have the texts of `spliced`; words keep their order, and new ones come last."""
+    """Return the words of documents that have the texts of `spliced`; they keep their order, and new ones come last."""
     new, n_old, n_documents = Words.of(texts), len(old.document_frequencies), len(old.document_offsets) - 1
     numbers = find(old.terms, old.term_offsets, old.term_order, new.terms, new.term_offsets)
     added = np.flatnonzero(numbers < 0)
@@ -126,7 +116,8 @@ def spliced_words(old: Words, sources: IntArray, texts: Sequence[str]) -> Words:
         "gram_hashes": hashes[has], "gram_frequencies": frequencies[has],
         "gram_offsets": offsets(of_kept), "grams": gram_places[grams_of_kept],
     }  # fmt: skip
-    return Words.holding({name: arrays[name].astype(kind, copy=False) for name, kind in WORD_DTYPES.items()})
+    kinds = WORD_DTYPES.items()
+    return CollectionWords((Words.holding({name: arrays[name].astype(kind, copy=False) for name, kind in kinds}),))
 
 
 def _merged_hashes(old: Words, new: Words) -> tuple[NDArray[np.uint64], IntArray, IntArray]:
