@@ -10,10 +10,11 @@ import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from greylag import PositionalIndex, Reranker, build_index, rerank
-from greylag.index import languages, multilingual
+from greylag.index import languages, multilingual, spliced
 from greylag.index.languages import NAMES, language_code, likely_language
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import analyzer_of
@@ -95,6 +96,11 @@ def test_texts_in_another_language_are_warned_of_once(caplog, tmp_path):
     caplog.clear()
     build_index(tmp_path / "docs.jsonl", tmp_path / "russian", language="Russian")
     assert "look" not in caplog.text
+    index, coming = PositionalIndex.from_texts({"d": SENTENCES["en"]}), [" ".join([SENTENCES["fr"]] * 8)]
+    spliced(index, ["d", "e"], np.array([0, 1]), coming)
+    assert "look" not in caplog.text
+    spliced(index, ["e"], np.array([1]), coming)
+    assert "look French" in caplog.text
 
 
 def lucene(language):

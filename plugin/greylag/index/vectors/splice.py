@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from greylag.base import IntArray
 from greylag.index.invert import Postings, invert, narrow, tables_of
+from greylag.index.languages import warn_of_other_language
 from greylag.index.merge import merge_sorted, merged_terms
 from greylag.index.multilingual import analysis_of
 from greylag.index.positional import PositionalIndex
@@ -41,6 +42,8 @@ def spliced(index: PositionalIndex, docids: Sequence[str], sources: IntArray, te
     (part,), words, n_documents = index.parts, index.words, index.n_documents
     assert words is not None
     analysis = analysis_of(index.language)
+    if 2 * len(texts) > len(sources):
+        warn_of_other_language(texts, analysis.language)
     shards = part.shard, Shard(**invert({str(n): text for n, text in enumerate(texts)}, analysis.tokens))
     terms, starts, numbers = merged_terms(shards)
     parts = [_postings(shard) for shard in shards]
