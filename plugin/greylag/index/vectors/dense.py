@@ -157,7 +157,7 @@ class ArrayVectors:
 
     @cached_property
     def _lengths(self) -> tuple[FloatArray, IntArray]:
-        """The rows' lengths, shape (n,), 1 for a zero row, and those whose products may leave float32's range."""
+        """The rows' lengths, 1 for zero and odd rows, shape (n,); and odd rows: products may overflow or vanish."""
         squares = []
         for block in self._blocks():
             rows = checked(block, block.shape, "of the documents").astype(np.float64)
@@ -165,9 +165,8 @@ class ArrayVectors:
                 squares.append(np.square(rows).sum(axis=1))  # to the last bit as `unit_rows`
         lengths: FloatArray = np.sqrt(np.concatenate(squares))
         odd = np.flatnonzero(~((lengths > _SHORT) & (lengths < _LONG)))
-        zero = ~self.array[odd].any(axis=1)
-        lengths[odd[zero]] = 1.0
-        return lengths, odd[~zero]
+        lengths[odd] = 1.0
+        return lengths, odd[self.array[odd].any(axis=1)]
 
 
 # Any order of the sum, so that it is vectorised: as fast as memory is read, where BLAS would need floats.

@@ -68,6 +68,14 @@ def test_estimates_are_within_their_bound(kind):
     assert errors.max() < 900 * np.finfo(np.float32).eps
 
 
+def test_the_longest_and_shortest_rows_are_found_without_a_warning():
+    vectors = ArrayVectors([*"abcd"], [[1e300, 0.0], [0.0, 1e-300], [1.0, 1.0], [0.0, 0.0]])
+    with np.errstate(invalid="raise", divide="raise"):
+        rows, cosines = vectors.nearest_rows(np.array([[1e300, 1e299]]), 4)
+    assert rows.tolist() == [0, 2, 1, 3]
+    np.testing.assert_allclose(cosines, np.array([10, 11 / np.sqrt(2), 1, 0]) / np.sqrt(101), atol=1e-15)
+
+
 def test_estimates_decide_nothing():
     """Rows that differ by less than float32 tells apart are in the order of their exact cosines."""
     rng = np.random.default_rng(0)
