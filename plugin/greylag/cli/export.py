@@ -35,6 +35,6 @@ def export(
         from greylag.cli.ranking_inputs import over_columns  # with stages, which others do without
 
         learned, _ = over_columns(learned, letor, missing_as_zero=missing_as_zero)
-    elif missing_as_zero:
+    if missing_as_zero:  # an engine's documents may lack any field
         learned = learned.missing_as_zero()
     write_line(engine_model(learned, engine, text_field))

@@ -198,8 +198,8 @@ LETOR = "LETOR text (topics, documents, features and grades), libsvm text with F
 """Of the option ``--letor``, in several commands."""
 MISSING_AS_ZERO = typer.Option(
     "--missing-as-zero",
-    help="Take a feature that a document lacks as 0, and not as missing, for XGBoost's trees that were trained on "
-    "arrays with 0 there.",
+    help="Take a feature that a line of text leaves out, or a field that a document of an engine lacks, as 0, and not "
+    "as missing, for XGBoost's trees that were trained on arrays with 0 there. NaN in a file stays missing.",
 )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from greylag.base import SEEN, FormatError, ModelError, ParameterError, Ranking, Run, Stage, registered
 from greylag.cli.options import Shared
 from greylag.cli.vector_inputs import warn_of_queries
-from greylag.evaluation import JoinedRuns, Part, RunFile
+from greylag.evaluation import JoinedRuns, Part, RunFile, is_feature_file
 from greylag.features import StageStep, find_stage, required_parameters
 from greylag.index import ArrayVectors, LuceneIndex, PositionalIndex
 
@@ -59,15 +59,16 @@ def over_columns(model: Any, path: Path, *, missing_as_zero: bool = False) -> tu
 
     if model is None or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
-    data = read_letor(path, absent=model.absent)
+    if missing_as_zero and model.absent is None:
+        raise ParameterError("--missing-as-zero: the model has no trees, which alone know missing values")
+    data = read_letor(path, absent=0.0 if missing_as_zero else model.absent)
     warn_of_order(path, data)
-    if missing_as_zero:
-        model = model.missing_as_zero()
-    elif model.absent and (missing := int(np.isnan(data.features).sum())):
+    asks = model.absent and not missing_as_zero and is_feature_file(path)  # only lines of text leave values out
+    if asks and (missing := int(np.isnan(data.features).sum())):
         _log.warning(
-            f"{path}: {missing:,} of {data.features.size:,} values are left out, and count as missing, as XGBoost "
-            "reads such files; if its trees were trained on arrays with 0 there, write the zeros, or give "
-            "--missing-as-zero"
+            f"{path}: {missing:,} of {data.features.size:,} values are nan or left out, and count as missing, as "
+            "XGBoost reads such files; if its trees were trained on arrays with 0 for what is left out, write the "
+            "zeros, or give --missing-as-zero"
         )
     try:
         return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")

@@ -87,7 +87,8 @@ def _rows_of(frame: Any, absent: float | None) -> Rows:
     missing = np.isnan(table.features)
     if absent is None and missing.any():
         row, column = np.argwhere(missing)[0].tolist()
-        raise ParameterError(f"row {row} lacks the feature {table.names[column]}: fill it in, or give absent=0.0")
+        reason = f"row {row} lacks the feature {table.names[column]}"
+        raise ParameterError(f"{reason}: fill it in, or give absent=0.0, which keeps NaN, for trees")
     runs = [(qid, len(list(rows))) for qid, rows in groupby(table.qids)]
     sizes = dict(runs)
     if not runs or len(sizes) < len(runs):

@@ -47,12 +47,12 @@ def test_trees_of_xgboost_rank_explain_and_are_exported(command, refused, tmp_pa
     """Of a value that a line leaves out, what is said and what is asked for."""
     trees, file, scores = tmp_path / "m.json", tmp_path / "f.txt", tmp_path / "s.scores"
     trees.write_text(json.dumps(a_model()))
-    file.write_text("1 qid:1 1:9 2:1\n0 qid:1 1:9 2:3\n0 qid:1 2:3\n0 qid:1 1:5 # d\n")
+    file.write_text("1 qid:1 1:9 2:1\n0 qid:1 1:9 2:3\n0 qid:1 2:3\n0 qid:1 1:5 # d\n0 qid:1 1:5 2:nan\n")
     words = ["rerank", "--letor", file, "--model", trees, "--out", scores]
-    for more, expected, said in (([], [1, 4.5, -0.5, 4.5], 1), (["--missing-as-zero"], [1, 4.5, -0.5, 1], 0)):
+    for more, expected, said in (([], [1, 4.5, -0.5, 4.5, 4.5], 1), (["--missing-as-zero"], [1, 4.5, -0.5, 1, 4.5], 0)):
         code, _, err = command(*words, *more)
         assert (code, [*map(float, scores.read_text().split())]) == (0, expected)
-        assert err.count("2 of 8 values are left out, and count as missing") == err.count("\n") == said
+        assert err.count("3 of 10 values are nan or left out, and count as missing") == err.count("\n") == said
         _, told, _ = command("explain", trees, *words[1:3], "--qid", 1, "--docid", "d", "--format", "json", *more)
         assert "NaN" not in told  # which JSON has not
         assert json.loads(told)[0]["score"] == expected[3]

@@ -210,7 +210,7 @@ def _fault(line: bytes) -> str:
     for word in words[2:]:
         number, colon, value = word.partition(":")
         if colon and re.fullmatch(r"0|[1-9][0-9]{0,8}", number) and not math.isfinite(parse_number(value.encode())):
-            trees = ", or give absent=0.0, for trees" if value.lower() == "nan" else ""
+            trees = ", or give absent=0.0, which keeps NaN, for trees" if value.lower() == "nan" else ""
             return f"feature {number} is {value!r:.40}, not a finite number; leave it out to count as 0{trees}"
     return f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {' '.join(words):.60}"
 
