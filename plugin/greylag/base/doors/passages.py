@@ -15,11 +15,13 @@ from greylag.base.errors import ParameterError
 PassagesLike: TypeAlias = (
     Iterable[str | Mapping[str, Any] | tuple[Any, str]] | Mapping[Any, str | Mapping[str, Any]] | Series | Frame
 )
-"""Passages: texts, pairs (docid, text), or mappings with ``text``, perhaps ``id``, and other fields, in any order; by
-docid in a mapping or a Series, by its labels; or a frame with the columns docno, or id, and text, and other fields.
+"""Passages: texts, pairs (docid, text), or mappings with ``text``, perhaps ``id`` or ``docno``, and other fields, in
+any order; by docid in a mapping or a Series, by its labels; or a frame with such columns.
 """
 
 
+_IDS = "id", *labels.COLUMN_NAMES["docno"], "_id"
+"""What packages and collections call the identifier."""
 _TEXTS = "content", "page_content", "contents", "body", "chunk", "passage", "document"
 """What other packages call the text."""
 
@@ -48,8 +50,7 @@ def as_passages(value: PassagesLike, *, named: bool = False) -> list[Passage]:
 
 def _listed(value: Any, places: Iterable[int | None]) -> list[Passage]:
     if labels.is_frame(value):
-        keyed = next((name for name in ("id", *labels.COLUMN_NAMES["docno"]) if name in value.columns), None)
-        columns = {"id" if name == keyed else name: labels.column_values(value, name) for name in value.columns}
+        columns = {name: labels.column_values(value, name) for name in value.columns}
         rows = zip(*columns.values(), strict=True)
         return [_passage(place, dict(zip(columns, row, strict=True))) for place, row in zip(places, rows, strict=False)]
     if has_labels(value):
@@ -77,10 +78,11 @@ def _passage(key: Any, given: Any, *, keyed: bool = False) -> Passage:
         return Passage(key, check_text(given, f"passage {key}"), {})
     if keyed and "id" in given and str(given["id"]) != str(key):
         raise ParameterError(f"passage {key!r} has the id {given['id']!r}, too: keep one of them")
-    key = key if keyed else given.get("id", key)
+    own = "id" if keyed else next((name for name in _IDS if name in given), "id")
+    key = key if keyed else given.get(own, key)
     if "text" not in given and (named := next((name for name in _TEXTS if name in given), None)):
         raise ParameterError(f"passage {key!r} has no text, but {named!r}: give it as {{'text': passage[{named!r}]}}")
     if not isinstance(key, Hashable):
         raise ParameterError(f"the id of a passage is {shown(key)}: give a string or an integer")
-    fields = {name: field for name, field in given.items() if name not in ("id", "text")}
+    fields = {name: field for name, field in given.items() if name not in (own, "text")}
     return Passage(key, check_text(given.get("text"), f"passage {key}"), fields)

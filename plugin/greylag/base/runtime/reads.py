@@ -17,7 +17,6 @@ from importlib.metadata import PackageNotFoundError
 from importlib.util import source_from_cache
 from pathlib import Path
 from stat import S_ISREG
-from types import ModuleType
 from typing import Any
 
 from greylag.base.runtime.software import INSTALLED, OWN, version
@@ -84,7 +83,7 @@ class Reads:
         for name in loaded.keys() - self._modules:
             with suppress(Exception):  # what is no module, or has no file
                 # Not the module's own way, by which those that are to load when they are used would load.
-                if isinstance(file := ModuleType.__getattribute__(loaded[name], "__file__"), str):
+                if isinstance(file := object.__getattribute__(loaded[name], "__file__"), str):
                     self._note(os.path.abspath(file))
         self._modules |= loaded.keys()
 

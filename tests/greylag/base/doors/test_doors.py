@@ -15,7 +15,7 @@ from greylag.base import ParameterError, Query, Run
 from greylag.base.core.labels import one_each
 from greylag.base.doors.groups import as_groups
 from greylag.base.doors.judgements import as_qrels, as_subtopic_qrels
-from greylag.base.doors.passages import as_passages, as_texts
+from greylag.base.doors.passages import Passage, as_passages, as_texts
 from greylag.base.doors.runs import as_run
 from greylag.base.doors.topics import as_topics
 from greylag.base.doors.vectors import as_query_vectors, as_vectors
@@ -103,3 +103,11 @@ def test_a_label_counts_and_a_place_does_not():
 )
 def test_what_is_refused(call, parts):
     refuses(call, ParameterError, parts)
+
+
+@pytest.mark.parametrize("name", ["id", "docno", "docid", "doc_id", "_id"])
+def test_an_id_has_the_names_that_columns_have(name):
+    fields = {name: "a", "n": 1} if name == "_id" else {name: "a", "n": 1, "_id": 2}
+    expected = [Passage("a", "x", {key: value for key, value in fields.items() if key != name})]
+    assert as_passages([fields | {"text": "x"}]) == expected
+    assert as_passages({"a": fields | {"text": "x"}})[0].fields == (expected[0].fields if name == "id" else fields)
