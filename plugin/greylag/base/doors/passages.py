@@ -44,7 +44,8 @@ def as_passages(value: PassagesLike, *, named: bool = False) -> list[Passage]:
         raise ParameterError(f"the passage {bare.text!r:.40} has no id: give it as {{'id': ..., 'text': ...}}")
     if len({passage.key for passage in passages}) < len(passages):
         keys = [passage.key for passage in passages]
-        raise ParameterError(f"passage {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ParameterError(f"passage {twice!r} occurs twice: give each passage an 'id' of its own, or all none")
     return passages
 
 
