@@ -29,8 +29,9 @@ Dense = NDArray[np.floating[Any]]
 QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]
 """Vectors of queries: a mapping from qid, or a function from the text, such as an encoder's."""
 BLOCK_ROWS = 1 << 10  # that are converted at once, and stay in the processor's cache
-_DIRECT = tuple(map(np.dtype, ("int8", "uint8", "float32", "float64")))  # which the compiled product reads as they are
-_HALF = np.dtype("float16")
+_STEPS = 127  # of a coordinate to either side, as 8 bits have them
+_SAMPLE = 1 << 10  # rows for a mean
+_ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of two estimates of differences of unit vectors, for each coordinate
 _SHORT, _LONG = 1e-12, 1e12  # lengths between which products in float32 neither vanish nor overflow
 
 
@@ -106,37 +107,23 @@ class ArrayVectors:
     def nearest_rows(self, query: Dense, k: int, among: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
         """Find the k rows with the highest cosines, best first, and these; ties in the order of rows.
 
-        None for a zero query. `among`, shape (n,), says which rows to find. All are read, in blocks, so that the array
-        may be larger than memory.
+        None for a zero query. `among`, shape (n,), says which rows to find. All are compared in 8 bits, and read whose
+        cosines may be among the best, so that the array may be larger than memory.
         """
         query = checked(query, (1, self.array.shape[1]), "of a query")  # compiled loops trust its size
         if not query.any() or not len(self.docids):
             return np.empty(0, np.int64), np.empty(0)
-        unit, (lengths, odd) = unit_rows(query)[0], self._lengths
-        estimates = self._products(unit.astype(np.float32)) / lengths
-        estimates[odd] = np.inf
-        rows = np.arange(len(estimates)) if among is None else np.flatnonzero(among)
-        estimates = estimates if among is None else estimates[rows]
-        # Single precision, in an order that the processor decides: what may be among the best is compared exactly.
-        if (k_and_odd := k + len(odd)) < len(rows):
-            error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
-            rows = rows[estimates >= np.partition(estimates, -k_and_odd)[-k_and_odd] - error]
+        rows = np.arange(len(self.array)) if among is None else np.flatnonzero(among)
+        if k < len(rows):
+            unit, coarse = unit_rows(query)[0], self._coarse
+            estimates, away = coarse.estimates(unit), coarse.away
+            if among is not None:
+                estimates, away = estimates[rows], away[rows]
+            least = np.partition(estimates - away, -k)[-k] - _ROUNDING * (len(unit) + 16)
+            rows = rows[estimates + away >= least]
         values = self.cosines(rows, query)
         order = np.argsort(-values, kind="stable")[:k]
         return rows[order], values[order]
-
-    def _products(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Multiply all rows by a query, about as exactly as float32 can."""
-        out = np.empty(len(self.array), np.float32)
-        is_whole = self.array.flags.c_contiguous and self.array.dtype in (*_DIRECT, _HALF)
-        blocks, first = [np.asarray(self.array)] if is_whole else self._blocks(), 0
-        for rows in blocks:
-            # Always read-only, so that the loop is compiled once for a type.
-            same = np.ascontiguousarray(rows.view(np.uint16) if rows.dtype == _HALF else rows).view()
-            same.flags.writeable = False
-            (_multiply_halves if rows.dtype == _HALF else _multiply)(same, query, out[first : first + len(rows)])
-            first += len(rows)
-        return out
 
     def cosines(self, rows: IntArray, query: Dense) -> FloatArray:
         """Compute the cosines of rows with a query's vector, shape (n,), as `greylag.index.cosines` does."""
@@ -168,34 +155,58 @@ class ArrayVectors:
         lengths[odd] = 1.0
         return lengths, odd[self.array[odd].any(axis=1)]
 
+    @cached_property
+    def _coarse(self) -> _Coarse:
+        """The directions of the rows in 8 bits, a quarter of float32's memory."""
+        (lengths, odd), n = self._lengths, len(self.array)
+        lengths = lengths.astype(np.float32)
+        lengths[odd] = np.inf  # which makes them 0
+        # Directions of texts have much in common, which would take steps from what they differ in.
+        some = slice(None, None, max(1, n // _SAMPLE))
+        common = (self._read(some) / lengths[some, None]).mean(axis=0, dtype=np.float32)
+        codes, (steps, away) = np.empty(self.array.shape, np.int8), np.empty((2, n), np.float32)
+        for first, block in zip(range(0, n, BLOCK_ROWS), self._blocks(), strict=True):
+            part = slice(first, first + BLOCK_ROWS)
+            rows = (block / lengths[part, None]).astype(np.float32, copy=False)
+            rows -= common
+            steps[part] = step = np.maximum(rows.max(axis=1), -rows.min(axis=1)) / _STEPS
+            rows /= np.where(step, step, 1)[:, None]
+            codes[part] = coded = np.rint(rows)
+            rows -= coded
+            away[part] = step * np.sqrt(np.square(rows).sum(axis=1))
+        away[odd] = np.inf
+        return _Coarse(codes, steps, away, common)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coarse:
+    """Unit rows in steps of their own: a row is ``common + step * codes``, up to a difference of the length `away`.
+
+    So is its cosine, by Cauchy and Schwarz; vectors of real texts leave some more than k rows to be compared exactly.
+    """
+
+    codes: NDArray[np.int8]  # (n, m)
+    steps: NDArray[np.float32]  # (n,)
+    away: NDArray[np.float32]  # (n,)
+    common: NDArray[np.float32]  # (m,)
+
+    def estimates(self, unit: FloatArray) -> NDArray[np.float32]:
+        """Estimate the cosines of all rows with a unit query, in single precision, shape (n,)."""
+        out = np.empty(len(self.codes), np.float32)
+        _multiply(self.codes, unit.astype(np.float32), out)
+        out *= self.steps
+        out += np.float32(unit @ self.common)
+        return out
+
 
 # Any order of the sum, so that it is vectorised: as fast as memory is read, where BLAS would need floats.
-_summing = compiled(error_model="numpy", fastmath={"reassoc", "contract"})
-
-
-@_summing
-def _multiply(rows: Dense, query: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+@compiled(error_model="numpy", fastmath={"reassoc", "contract"})
+def _multiply(codes: NDArray[np.int8], query: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Set the products of rows and a query."""
     for i in range(len(out)):
         total = np.float32(0)
         for j in range(len(query)):
-            total += np.float32(rows[i, j]) * query[j]
-        out[i] = total
-
-
-@_summing
-def _multiply_halves(rows: NDArray[np.uint16], query: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    """Set the products of rows, the bits of finite float16, and a query."""
-    for i in range(len(out)):
-        total = np.float32(0)
-        for j in range(len(query)):
-            bits = np.int32(rows[i, j])
-            # Exponent and fraction, where float32 has them; float32's exponents are greater by 112.
-            magnitude = (bits & 0x7FFF) << 13
-            value = np.int32(magnitude + (112 << 23)).view(np.float32)
-            if magnitude < 1 << 23:  # without a leading 1, in units of 2**-24
-                value = np.float32(bits & 0x3FF) * np.float32(2.0**-24)
-            total += (-value if bits & 0x8000 else value) * query[j]
+            total += np.float32(codes[i, j]) * query[j]
         out[i] = total
 
 
