@@ -101,15 +101,20 @@ def _count_nested(passages: Iterable[Passage]) -> Counter[str]:
 def _format(docid: str, passage: Passage) -> bytes:
     """Format a passage as JSON that is read back as it is."""
     given = {**passage[1], "text": passage[0]}
-    try:
-        text = json.dumps(given, allow_nan=False)
-        kept = json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ParameterError(f"passage {docid}: a field cannot be saved: {error}") from None
-    # By their spelling, which tells kinds of numbers and of mappings, too.
-    if changed := [name for name in given if name not in kept or repr(kept[name]) != repr(given[name])]:
+    if (text := _kept(given)) is None:
+        name, value = next(entry for entry in given.items() if _kept(dict([entry])) is None)
         raise ParameterError(
-            f"passage {docid}: the field {changed[0]!r} cannot be saved: {shown(given[changed[0]])}; "
-            "names are strings, and values what JSON has"
+            f"passage {docid}: the field {name!r} cannot be saved: {shown(value)}; names are strings, and values what "
+            "JSON has"
         )
-    return text.encode()
+    return text
+
+
+def _kept(fields: dict[str, Any]) -> bytes | None:
+    """Format fields as JSON; None if they are not read back as they are."""
+    try:
+        text = json.dumps(fields, allow_nan=False)
+        # By their spelling, which tells kinds of numbers and of mappings, too.
+        return text.encode() if repr(json.loads(text)) == repr(fields) else None
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -521,8 +521,8 @@ class HybridRetriever:
 
     def _scores(self, query: str, among: Among | None) -> HybridScores:
         """Score the candidates of a query among the passages that are wanted."""
-        asked = Query("query", check_text(query, "the query") or " ")  # "" would be a text that is unknown
-        return self._hybrid.scores(asked, among)
+        text = check_text(query, "the query") or " "  # "" would be a text that is unknown
+        return self._hybrid.scores(Query(text, text), among)
 
     def _among(self, where: Where | None) -> Among | None:
         """Return which passages are wanted, by their numbers."""
@@ -674,20 +674,24 @@ def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
     if not callable(function):
         raise ParameterError(f"the encoder is {shown(encode)}: give a function of texts, such as model.encode")
     batches: list[Dense] = []
-    for start in range(0, len(texts), _BATCH):
-        batch = texts[start : start + _BATCH]
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    distinct = [*places]
+    for start in range(0, len(distinct), _BATCH):
+        batch = distinct[start : start + _BATCH]
         answer = function(batch)
         data = answer.get("data") if isinstance(answer, Mapping) else getattr(answer, "data", None)
         if isinstance(data, list):  # as OpenAI's endpoint answers
             answer = _in_order(data)
         try:
-            rows = np.asarray(answer if hasattr(answer, "shape") else list(answer), dtype=np.float32)
+            given = np.asarray(answer if hasattr(answer, "shape") else list(answer))
+            rows = given.astype(np.float32, casting="same_kind", copy=False)  # no complex numbers, and no texts
         except (TypeError, ValueError):
             raise ParameterError(f"the encoder returned {shown(answer)}, and no vector for each text") from None
         if rows.ndim != 2 or len(rows) != len(batch) or rows.shape[1:] != (batches or [rows])[0].shape[1:]:
             raise ParameterError(f"the encoder returned an array of shape {rows.shape} for {len(batch)} texts")
         batches.append(rows)
-    return np.concatenate(batches or [np.empty((0, 0), np.float32)])
+    rows = np.concatenate(batches or [np.empty((0, 0), np.float32)])
+    return rows if len(distinct) == len(texts) else rows[[places[text] for text in texts]]
 
 
 def _in_order(items: list[Any]) -> list[Any]:

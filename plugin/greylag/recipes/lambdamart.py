@@ -92,6 +92,8 @@ class LambdaMART:
         check_sequences(increasing=self.increasing, decreasing=self.decreasing)
         if both := {*self.increasing} & {*self.decreasing}:
             raise ParameterError(f"scores are to rise and to fall with {min(both)}: name it once")
+        if not isinstance(self.params, Mapping):
+            raise ParameterError(f"params is {self.params!r:.60}: give values by LightGBM's names")
         given = {*self.params, *(["monotone_constraints"] if self.increasing or self.decreasing else [])}
         check_choice(METHOD, self.params.get(METHOD, "basic"), ("basic", "intermediate", "advanced"))  # else "basic"
         for name in self.params:

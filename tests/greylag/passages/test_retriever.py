@@ -272,7 +272,7 @@ def test_batches_are_encoded_once_and_rank_alike():
     for n_jobs in (1, 3):
         found = retriever.batch_search(QUERIES * 2, 5, n_jobs=n_jobs, where={"source": ["s0", "s1"]})
         assert found == [RETRIEVER.search(query, 5, where={"source": ["s0", "s1"]}) for query in QUERIES] * 2
-    assert asked == [[query or " " for query in QUERIES * 2]] * 2
+    assert asked == [[query or " " for query in dict.fromkeys(QUERIES)]] * 2
     assert retriever.batch_search([]) == []
 
 
@@ -545,6 +545,7 @@ ROWS = encode([*TEXTS.values()])
         (lambda: make(encode=lambda texts: [[1.0], [1.0, 2.0]]), "encoder returned list"),
         (lambda: make(encode=lambda texts: None), "encoder returned None"),
         (lambda: make(encode=lambda texts: encode(texts) * np.nan), "finite"),
+        (lambda: make(encode=lambda texts: encode(texts) * 1j), "no vector for each text"),
         (lambda: make(vectors=ROWS[1:]), "60 docids for 59 vectors"),
         (lambda: make(vectors=ROWS[::-1]), "passage 'p0'|this encoder|cosine"),
         (lambda: make(vectors=ROWS[:, :4]), "8 dimensions|4"),
@@ -590,7 +591,7 @@ ROWS = encode([*TEXTS.values()])
                 ({1: 1, "1": 2}, "1"),
                 ({"n": np.int64(3)}, "int64"),
                 ({"a": {"b": {True: 1}}}, "'a'"),
-                ({"x": float("nan")}, "range"),
+                ({"x": float("nan")}, "'x'|nan"),
                 ({"x": OrderedDict(a=1)}, "'x'"),
                 ({"x": "\ud83d\ude00"}, "'x'"),
                 ({"x": IntEnum("E", "a").a}, "'x'"),

@@ -43,8 +43,7 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     if len(vectors) != len(ids) or not vectors.size:
         raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape}: give one for each id")
     for identifier in ids:
-        if not is_name(identifier):
-            raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
+        _check_id(path, None, identifier)
     if vectors.dtype not in _KEPT:
         with np.errstate(over="ignore"):  # of longer floats, to infinity
             vectors = vectors.astype(np.float64)
@@ -75,7 +74,9 @@ def array_of(path: str | Path) -> tuple[Path, Path] | None:
     places = [files[0].parent / name.format(files[0].stem) for name in IDS]
     there = [place for place in places if os.path.isfile(place)]
     if not there:
-        raise FormatError(files[0], None, f"has no ids: write them to {places[0].name}, one a line")
+        beside = [place.name for place in sorted(files[0].parent.iterdir()) if place != files[0] and place.is_file()]
+        found = f"; not read is {beside[0]!r:.60}" if len(beside) == 1 else ""
+        raise FormatError(files[0], None, f"has no ids: write them to {places[0].name}, one a line{found}")
     if len(there) > 1:
         raise FormatError(files[0], None, f"has ids in {there[0].name} and in {there[1].name}: leave one of them there")
     return files[0], there[0]
@@ -89,7 +90,15 @@ def _read_ids(path: Path) -> tuple[str, ...]:
         lines = read_bytes(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise FormatError(path, None, f"not UTF-8: {error.reason} at byte {error.start}") from None
-    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+    ids = tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+    for number, identifier in enumerate(ids, 1):
+        _check_id(path, number, identifier)
+    return ids
+
+
+def _check_id(path: str | Path, line: int | None, identifier: str) -> None:
+    if not is_name(identifier):
+        raise FormatError(path, line, f"id {identifier!r:.60} is empty or has white space")
 
 
 def _read_vector_lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
