@@ -52,7 +52,8 @@ ENSEMBLES = {
 def test_learners_of_models_that_diversify():
     rows = [CuttingPlane(), *ENSEMBLES.values()]
     assert {find_learner(name, "diversity learner") for name in registered("diversity learner")} <= set(map(type, rows))
-    for learner in rows[:5]:
+    # By gradients it does not converge in its 100 epochs, which take a minute.
+    for learner in (*rows[:2], Coulomb(3, repulsion="gradient", epochs=5), *rows[3:5]):
         check_diversity_learner(learner)  # type: ignore[arg-type]
 
 

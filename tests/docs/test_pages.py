@@ -94,6 +94,7 @@ def test_scores_of_the_demonstration_are_those_that_it_expects():
             assert f"{measures[measure]:.4f}" in re.findall(r"\d\.\d{4}", row[1])
 
 
+@pytest.mark.long
 def test_the_notebook(indexed, tmp_path, monkeypatch):
     notebook = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
     lay_out(tmp_path)

@@ -7,10 +7,11 @@ import pytest
 from tests.golden import HASHES, MADE_BY, WRITE, check, digest
 from tests.processes import run_here
 
-STUDIES = {"two_moons.manifold": (), "demo.svmdiv": pytest.mark.long, "synthetic.svmdiv": pytest.mark.long}
+STUDIES = "two_moons.manifold", "demo.svmdiv", "synthetic.svmdiv"
 
 
-@pytest.mark.parametrize("study", [pytest.param(name, marks=marks) for name, marks in STUDIES.items()])
+@pytest.mark.long
+@pytest.mark.parametrize("study", STUDIES)
 def test_a_study_finishes_as_it_did(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command = f"experiment {study} --out {study}"

@@ -224,7 +224,8 @@ class RankingModel(SavedModel):
             rows = zip(self.weights, names, after or [""] * len(names), strict=True)
             return [f"{weight:+12.6g}  {name}{score}" for weight, name, score in rows]
         sizes = np.abs(np.array(self.weights) * np.array(spreads))
-        order, shares = np.argsort(-sizes, kind="stable").tolist(), sizes / (sizes.sum() or 1.0)
+        with np.errstate(invalid="ignore"):  # of weights whose sum is infinite
+            order, shares = np.argsort(-sizes, kind="stable").tolist(), sizes / (sizes.sum() or 1.0)
         return [f"{shares[number]:7.1%} {self.weights[number]:+12.6g}  {names[number]}" for number in order]
 
     @property

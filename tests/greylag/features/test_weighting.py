@@ -127,12 +127,12 @@ def test_phrase_df_is_lucenes_phrase_query(cacm, topics):
         terms = index.analyze(text)
         phrases |= set(pairwise(terms)) | set(zip(terms, terms[1:], terms[2:], strict=False))
     found = 0
-    for phrase in sorted(phrases)[::2]:
+    for phrase in sorted(phrases)[::6]:
         table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), "indri")
         df = int(WindowStatistics(index).counts(table)[0][1, 0, 0])
         assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
         found += df > 0
-    assert found > 100
+    assert found > 40
 
 
 class _ClearedAfterTheFirstLook(dict[bytes, Any]):

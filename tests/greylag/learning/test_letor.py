@@ -228,7 +228,7 @@ def random_features(rng):
 def test_both_readers_agree(tmp_path, monkeypatch):
     path, rng, used, read = tmp_path / "f.txt", random.Random(0), [], letor.scan_features
     monkeypatch.setattr(letor, "scan_features", lambda *given: used.append(read(*given)) or used[-1])
-    for size in [1, 200, letor.BLOCK_BYTES] * 200:
+    for size in [1, 200, letor.BLOCK_BYTES] * 70:
         path.write_bytes(random_features(rng))
         monkeypatch.setattr(letor, "BLOCK_BYTES", size)
         monkeypatch.setattr(files, "_BLOCK_BYTES", size)
@@ -242,7 +242,7 @@ def test_both_readers_agree(tmp_path, monkeypatch):
             except FormatError as error:
                 found.append((str(error),))
         assert found[0] == found[1], path.read_bytes()
-    assert 500 < sum(one is not None for one in used) < len(used) - 300
+    assert 150 < sum(one is not None for one in used) < len(used) - 100
 
 
 def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):

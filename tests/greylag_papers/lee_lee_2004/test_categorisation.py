@@ -32,6 +32,7 @@ def measured(config):
     return settings, texts, y, splits, measure(X, y, splits, settings)
 
 
+@pytest.mark.long
 def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     config = small_collection(tmp_path)
     one, _ = (run_study(*load(config), tmp_path / str(n), n_jobs=n) for n in (1, 2))

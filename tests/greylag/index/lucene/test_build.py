@@ -49,7 +49,11 @@ def found(index, text):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [(("cacm", "cacm.tar.gz"), 3204), (("vaswani", "doc-text.trec.gz"), 11429), (("cranfield", "docs.jsonl.gz"), 1398)],
+    [
+        (("cacm", "cacm.tar.gz"), 3204),
+        pytest.param(("vaswani", "doc-text.trec.gz"), 11429, marks=pytest.mark.long),
+        (("cranfield", "docs.jsonl.gz"), 1398),
+    ],
 )
 @pytest.mark.parametrize("threads", [1, 3])
 def test_real_collections(data, tmp_path, name, count, threads):

