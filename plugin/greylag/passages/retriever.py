@@ -68,6 +68,7 @@ Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values by field, of which a passage has one, or a predicate over all fields; ``id`` and ``text`` are fields."""
 _VERSION = b"4"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
+_LONG = 4  # bytes of a number, which all longer or other types are read as
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
@@ -120,7 +121,8 @@ class HybridRetriever:
         a function that returns the answer of OpenAI's embeddings endpoint, whose items are put in the order of their
         ``index``. By default, `encode` encodes queries, too.
     vectors : array-like of float, shape (n, m), optional
-        The passages' vectors, copied unless they are read-only; only three are then computed, to compare.
+        The passages' vectors, copied unless they are read-only, and kept in their type if that is shorter than float32;
+        only three are then computed, to compare.
     language : str, default "en"
         See `greylag.PositionalIndex.from_texts`.
     depth : int >= 1, default 100
@@ -155,7 +157,8 @@ class HybridRetriever:
         check_counts(depth=depth)
         given = _some(_passages(passages))
         docids, texts = tuple(given), [text for text, _ in given.values()]
-        rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
+        own = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors)
+        rows = own.array if own.array.dtype.itemsize < _LONG else own.documents(docids)
         if vectors is not None:
             _compare_some(encode, given, rows)
             rows = rows.copy() if rows.flags.writeable else rows  # the caller may write to its own
@@ -418,7 +421,7 @@ class HybridRetriever:
             fresh = _encoded(self._encode, new)
             if (size := fresh.shape[1]) != (width := rows.shape[1]):
                 raise ParameterError(f"the encoder's vectors have {size} dimensions, and the retriever's {width}")
-            rows = np.concatenate([rows, ArrayVectors(new, fresh).documents(new)])
+            rows = np.concatenate([rows, _shortened(ArrayVectors(new, fresh).documents(new), rows.dtype)])
         rows = rows[sources]
         _compare_some(self._encode, held, rows)
         index = spliced(self._index, [*held], sources, new)
@@ -704,6 +707,14 @@ def _in_order(items: list[Any]) -> list[Any]:
         raise ParameterError(f"the encoder returned items with the indexes {shown(places)}: each text has one, from 0")
     by_place = dict(zip(places, vectors, strict=True))
     return [by_place[n] for n in range(len(items))]
+
+
+def _shortened(rows: Dense, kind: np.dtype[Any]) -> Dense:
+    """Return rows in another type, but as they are if it cannot hold them: integers only what the encoder rounds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        same = rows.astype(kind)
+    holds = np.isfinite(same).all() if kind.kind == "f" else np.array_equal(same, rows)
+    return same if holds else rows
 
 
 def _compare_some(encode: Encoder | Any, passages: Mapping[str, Passage], rows: Dense) -> None:

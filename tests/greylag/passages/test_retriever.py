@@ -412,6 +412,40 @@ def test_texts_that_are_equal_keep_their_own_vectors():
     np.testing.assert_array_equal(again._vectors.documents(["a", "b"]), first._vectors.documents(["a", "b"]))
 
 
+def as_int8(texts):
+    return np.rint(encode(texts) * 100 / np.abs(encode(texts)).max(axis=1, keepdims=True)).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "kind", "after"),
+    [
+        *(
+            (encode, "f2", "f2"),
+            (as_int8, "i1", "i1"),
+            (encode, "f4", "f4"),
+            (encode, "f8", "f8"),
+            (encode, "i8", "f4"),
+        ),
+        (lambda texts: as_int8(texts) * np.float32(0.3), "i1", "f4"),
+    ],
+)
+def test_short_vectors_stay_what_they_are(tmp_path, encoder, kind, after):
+    texts = [*TEXTS.values(), "a new goose"]
+    rows = (encoder(texts) if encoder in (encode, as_int8) else as_int8(texts)) * (30 if kind == "i8" else 1)
+    rows = rows.astype(kind)
+    first = HybridRetriever([*TEXTS.values()], encoder, vectors=rows[:-1])
+    first.save(tmp_path / "saved")
+    opened = HybridRetriever.load(tmp_path / "saved", encoder)
+    again = opened.with_passages(add={"60": "a new goose"})
+    assert opened._vectors.array.dtype == ("f4" if kind == "i8" else kind)
+    assert again._vectors.array.dtype == after
+    anew = HybridRetriever(texts, encoder, vectors=rows.astype("f8"))
+    for query in QUERIES:
+        assert ids(opened.search(query)) == ids(first.search(query))
+        found, expected = ({one.doc_id: one.cosine for one in made.search(query)} for made in (again, anew))
+        assert found == pytest.approx(expected, abs=2e-3)
+
+
 @pytest.mark.parametrize("form", [list, lambda ids: dict.fromkeys(ids, 1), lambda ids: ids[0]])
 def test_a_weight_is_learned_from_questions_kept_and_saved(tmp_path, form):
     asked = []
