@@ -227,7 +227,7 @@ def test_filters_by_a_range_by_identifiers_and_by_whole_mappings():
         for _ in range(2):  # a function changes nothing
             assert {*ids(retriever.search("cat", k=60, where=where))} == {*map(str, wanted)}
     assert ids(retriever.search("cat", where={"id": 7})) == ["7"]
-    assert retriever.explain("cat", 7).docid == "7"
+    assert (retriever.explain("cat", 7).docid, retriever.explain("cat", 7).qid) == ("7", "cat")
     vectors = encode([passage["text"] for passage in typed])
     held, found = HybridRetriever(typed, encode, vectors=vectors, depth=100), retriever.search("cat")
     vectors[:] = vectors[::-1].copy()  # the caller's own
@@ -403,6 +403,18 @@ def test_an_event_loop_goes_on_while_a_query_is_encoded():
     assert asyncio.run(both()) == RETRIEVER.search("cat goose", 3, where={"source": "s1"})
     with pytest.raises(TypeError, match="write k for top_k"):
         asyncio.run(RETRIEVER.asearch("cat", top_k=3))
+
+
+def test_equal_texts_are_encoded_once():
+    asked = []
+
+    def counted(texts):
+        asked.extend(texts)
+        return encode(texts)
+
+    made = HybridRetriever(["cat", "dog", "cat"], counted)
+    assert asked == ["cat", "dog", "cat"]  # the last one is a query
+    np.testing.assert_array_equal(made.vectors(["0", "1", "2"]), encode(["cat", "dog", "cat"]))
 
 
 def test_texts_that_are_equal_keep_their_own_vectors():

@@ -263,6 +263,7 @@ def test_other_parameters_are_lightgbms():
     known = boosted(data.X, GRADES, 1).model_to_string()
     assert all(f"\n[{name}: " in known for name in PARAMS)
     refuses(lambda: LambdaMART(NDCG, params={"lambda_l2": -1}).grow(data), ParameterError, "LightGBM lambda_l2 -1")
+    refuses(lambda: LambdaMART(NDCG, params="lambda_l2=1"), ParameterError, "params 'lambda_l2=1' values by")  # type: ignore[arg-type]
 
 
 IGNORED = {

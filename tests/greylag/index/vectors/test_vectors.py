@@ -109,6 +109,8 @@ def test_an_array_has_its_ids_beside_it(tmp_path, name, form):
     np.save(tmp_path / "v.npy", ROWS.astype(np.float16))
     path, names = form.format(tmp_path), tmp_path / name
     refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids")
+    (tmp_path / "ids.tsv").write_text("d1\n")
+    refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids not read 'ids.tsv'")
 
     def write(ids, end="\n"):
         np.save(names, np.array(ids)) if name.endswith(".npy") else names.write_text("\n".join(ids) + end)
@@ -121,7 +123,7 @@ def test_an_array_has_its_ids_beside_it(tmp_path, name, form):
     for wrong, parts in (
         (IDS[1:], "3 ids (4, 3)"),
         ([*IDS[1:], "d1"], "'d1' two vectors"),
-        ([*IDS[1:], "a b"], "'a b'"),
+        ([*IDS[1:], "a b"], "'a b'" if name.endswith(".npy") else f"{name}:{len(IDS)}: 'a b'"),
     ):
         write(wrong)
         refuses(lambda: read_vectors(path), FormatError, parts)
