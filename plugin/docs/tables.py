@@ -18,6 +18,7 @@ from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
 from greylag_papers.beyond.encoder import COSINES, ENCODER, HYBRID, METHODS, RERANKED, SUM, USUAL, WITHOUT_BM25
 from greylag_papers.beyond.few_topics import SYSTEMS
+from greylag_papers.beyond.questions import CONFIDENCE, LEARNED, NUMBERS
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -277,6 +278,40 @@ def encoder_gain() -> str:
     )
 
 
+def encoder_weight() -> str:
+    """What a weight from judged questions gains over the collections, nDCG@10."""
+    rows = [["judged", "collections", "gain", "worst", "above on", "significantly above", "below"]]
+    end, start = f", {LEARNED}", f"all, {LEARNED}, "
+    each = [row for name, row in expected("encoder").items() if name.endswith(end)]
+    for name, row in expected("encoder").items():
+        if name.startswith(start):
+            judged = name.removeprefix(start)
+            counts = (f"{row[of]:.0f}" if of in row else "" for of in ("above", "significant", "significantly below"))
+            gains = _interval(row, "mean"), _number(row["least"], "+.3f")
+            rows.append([judged, str(sum(judged in own for own in each)), *gains, *counts])
+    return _table(rows)
+
+
+def encoder_limits() -> str:
+    """How well numbers tell questions with an answer from others, over the collections."""
+    found = {number: expected("encoder")[f"all, {number}"] for number in NUMBERS}
+    columns = [*found[CONFIDENCE]]
+    return _table(
+        [["number", *columns], *([name, *(_number(row[of]) for of in columns)] for name, row in found.items())]
+    )
+
+
+def encoder_limit_gain() -> str:
+    """What a limit keeps and refuses, in a sentence."""
+    row = expected("encoder")[f"all, {CONFIDENCE}"]
+    kept, unanswerable, others = (_number(row[of], ".2f") for of in [*row][3:])
+    return (
+        f"With MiniLM on {_NUMBERS[len(_encoder_rows()) - 1]} public collections, it kept {kept} of the others, and "
+        f"refused {unanswerable} of those\nwhose answers had been taken away and {others} of other collections' "
+        "([measured](../evidence/encoder.md#nothing-found))."
+    )
+
+
 def errors_of_tests() -> str:
     """How often tests on few topics find a difference of equal systems, in per cent."""
     found: Figures = yaml.safe_load(ERRORS.read_text(encoding="utf-8"))
@@ -325,6 +360,7 @@ MADE: Mapping[str, Callable[[], str]] = {
         *(general_collections, general_gain, general_kinds, general_means, general_weights),
         errors_of_tests,
         *(encoder_alone, encoder_alone_gain, encoder_collections, encoder_differences, encoder_gain, encoder_top_100),
+        *(encoder_limit_gain, encoder_limits, encoder_weight),
     )
 }
 """What makes each block."""
