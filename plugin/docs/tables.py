@@ -280,7 +280,7 @@ def encoder_gain() -> str:
 
 def encoder_weight() -> str:
     """What a weight from judged questions gains over the collections, nDCG@10."""
-    rows = [["judged", "collections", "gain", "worst", "above on", "significantly above", "below"]]
+    rows = [["judged", "collections", "gain", "worst", "above on", "significantly above", "significantly below"]]
     end, start = f", {LEARNED}", f"all, {LEARNED}, "
     each = [row for name, row in expected("encoder").items() if name.endswith(end)]
     for name, row in expected("encoder").items():
@@ -304,9 +304,9 @@ def encoder_limits() -> str:
 def encoder_limit_gain() -> str:
     """What a limit keeps and refuses, in a sentence."""
     row = expected("encoder")[f"all, {CONFIDENCE}"]
-    kept, unanswerable, others = (_number(row[of], ".2f") for of in [*row][3:])
+    kept, unanswerable, others = (_number(row[of], ".2f") for of in ("kept", "unanswerable refused", "others refused"))
     return (
-        f"With MiniLM on {_NUMBERS[len(_encoder_rows()) - 1]} public collections, it kept {kept} of the others, and "
+        f"With MiniLM on {_NUMBERS[len(_encoder_rows()) - 1]} public collections, a limit kept {kept} of other such questions, and "
         f"refused {unanswerable} of those\nwhose answers had been taken away and {others} of other collections' "
         "([measured](../evidence/encoder.md#nothing-found))."
     )

@@ -69,6 +69,7 @@ Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 _VERSION = b"4"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _LONG = 4  # bytes of a number, which all longer or other types are read as
+_ROUNDED, _TINY = 2.0**-10, 1e-300  # what float16 loses of a vector's greatest number at most; in place of 0
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
@@ -158,9 +159,9 @@ class HybridRetriever:
         given = _some(_passages(passages))
         docids, texts = tuple(given), [text for text, _ in given.values()]
         own = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors)
-        rows = own.array if own.array.dtype.itemsize < _LONG else own.documents(docids)
+        rows = np.ascontiguousarray(own.array) if own.array.dtype.itemsize < _LONG else own.documents(docids)
         if vectors is not None:
-            _compare_some(encode, given, rows)
+            _compare_some(encode, given, own)
             rows = rows.copy() if rows.flags.writeable else rows  # the caller may write to its own
         index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
         self._hold(HeldPassages.of(given), encode, encode_query, rows, index, language, depth, weight)
@@ -423,7 +424,7 @@ class HybridRetriever:
                 raise ParameterError(f"the encoder's vectors have {size} dimensions, and the retriever's {width}")
             rows = np.concatenate([rows, _shortened(ArrayVectors(new, fresh).documents(new), rows.dtype)])
         rows = rows[sources]
-        _compare_some(self._encode, held, rows)
+        _compare_some(self._encode, held, ArrayVectors([*held], rows))
         index = spliced(self._index, [*held], sources, new)
         made = HybridRetriever.__new__(HybridRetriever)
         settings: dict[str, Any] = {"language": self._language, "depth": self._depth, "weight": self.weight}
@@ -687,7 +688,8 @@ def _encoded(encode: Encoder | Any, texts: list[str]) -> Dense:
             answer = _in_order(data)
         try:
             given = np.asarray(answer if hasattr(answer, "shape") else list(answer))
-            rows = given.astype(np.float32, casting="same_kind", copy=False)  # no complex numbers, and no texts
+            # No complex numbers, and no texts; objects may be numbers of any kind.
+            rows = given.astype(np.float32, casting="unsafe" if given.dtype == object else "same_kind", copy=False)
         except (TypeError, ValueError):
             raise ParameterError(f"the encoder returned {shown(answer)}, and no vector for each text") from None
         if rows.ndim != 2 or len(rows) != len(batch) or rows.shape[1:] != (batches or [rows])[0].shape[1:]:
@@ -711,18 +713,18 @@ def _in_order(items: list[Any]) -> list[Any]:
 
 def _shortened(rows: Dense, kind: np.dtype[Any]) -> Dense:
     """Return rows in another type, but as they are if it cannot hold them: integers only what the encoder rounds."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         same = rows.astype(kind)
-    holds = np.isfinite(same).all() if kind.kind == "f" else np.array_equal(same, rows)
-    return same if holds else rows
+        lost = np.abs(same - rows).max(axis=1) / np.abs(rows).max(axis=1, initial=_TINY)
+    return same if (lost <= (_ROUNDED if kind.kind == "f" else 0)).all() else rows
 
 
-def _compare_some(encode: Encoder | Any, passages: Mapping[str, Passage], rows: Dense) -> None:
+def _compare_some(encode: Encoder | Any, passages: Mapping[str, Passage], vectors: ArrayVectors) -> None:
     """Raise `ParameterError` unless vectors are the encoder's of passages: the first, the middle and the last one."""
     # Vectors in another order, or of another encoder, differ in one of them.
     docids = [*passages]
-    some = sorted({0, len(docids) // 2, len(docids) - 1})
-    _compare(encode, {f"passage {docids[n]!r}": passages[docids[n]][0] for n in some}, rows[some])
+    some = [docids[n] for n in sorted({0, len(docids) // 2, len(docids) - 1})]
+    _compare(encode, {f"passage {docid!r}": passages[docid][0] for docid in some}, vectors.documents(some))
 
 
 def _compare(encode: Encoder | Any, texts: Mapping[str, str], rows: Dense) -> None:

@@ -444,7 +444,8 @@ def as_int8(texts):
 def test_short_vectors_stay_what_they_are(tmp_path, encoder, kind, after):
     texts = [*TEXTS.values(), "a new goose"]
     rows = (encoder(texts) if encoder in (encode, as_int8) else as_int8(texts)) * (30 if kind == "i8" else 1)
-    rows = rows.astype(kind)
+    rows = np.asfortranarray(rows.astype(kind))
+    rows.flags.writeable = False
     first = HybridRetriever([*TEXTS.values()], encoder, vectors=rows[:-1])
     first.save(tmp_path / "saved")
     opened = HybridRetriever.load(tmp_path / "saved", encoder)
@@ -596,6 +597,7 @@ ROWS = encode([*TEXTS.values()])
         (lambda: make(vectors=ROWS[::-1]), "passage 'p0'|this encoder|cosine"),
         (lambda: make(vectors=ROWS[:, :4]), "8 dimensions|4"),
         (lambda: make(vectors=np.where(np.arange(60)[:, None] == 9, np.nan, ROWS)), "nan"),
+        (lambda: make(vectors=np.where(np.arange(60)[:, None] == 0, np.nan, ROWS).astype("f2")), "nan|finite"),
         (lambda: RETRIEVER.search("cat", 0), "k must be"),
         (lambda: RETRIEVER.search("cat", max_per_group=0), "max_per_group"),
         (lambda: RETRIEVER.search("cat", near_duplicates=80), "near_duplicates|threshold"),
@@ -636,6 +638,7 @@ ROWS = encode([*TEXTS.values()])
                 ({"t": (1, 2)}, "'t'"),
                 ({1: 1, "1": 2}, "1"),
                 ({"n": np.int64(3)}, "int64"),
+                ({"n": 10**5000}, "'n'|int"),
                 ({"a": {"b": {True: 1}}}, "'a'"),
                 ({"x": float("nan")}, "'x'|nan"),
                 ({"x": OrderedDict(a=1)}, "'x'"),

@@ -14,7 +14,11 @@ def shown(value: Any) -> str:
     """Return the type and the beginning of a value, on one line; the name of a function."""
     if isinstance(value, FunctionType):
         return f"function {value.__name__}"
-    kind, text = type(value).__name__, f"{value!r}".replace("\n", " ")
+    kind = type(value).__name__
+    try:
+        text = f"{value!r}".replace("\n", " ")
+    except (ValueError, RecursionError):  # of numbers with many digits, and of deep lists
+        return f"a {kind} that is too large to show"
     if len(text) > LONGEST:
         text = f"{text[:LONGEST].rpartition(' ')[0] or text[:LONGEST]}..."
     return text if text.startswith(f"{kind}(") else f"{kind} {text}"

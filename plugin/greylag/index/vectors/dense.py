@@ -107,8 +107,8 @@ class ArrayVectors:
     def nearest_rows(self, query: Dense, k: int, among: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
         """Find the k rows with the highest cosines, best first, and these; ties in the order of rows.
 
-        None for a zero query. `among`, shape (n,), says which rows to find. All are compared in 8 bits, and read whose
-        cosines may be among the best, so that the array may be larger than memory.
+        None for a zero query. `among`, shape (n,), says which rows to find. All are compared in 8 bits, which take m
+        bytes of memory each; only those are read whose cosines may be among the best.
         """
         query = checked(query, (1, self.array.shape[1]), "of a query")  # compiled loops trust its size
         if not query.any() or not len(self.docids):
@@ -121,7 +121,8 @@ class ArrayVectors:
                 estimates, away = estimates[rows], away[rows]
             least = np.partition(estimates - away, -k)[-k] - _ROUNDING * (len(unit) + 16)
             rows = rows[estimates + away >= least]
-        values = self.cosines(rows, query)
+        blocks = (rows[first : first + BLOCK_ROWS] for first in range(0, max(len(rows), 1), BLOCK_ROWS))
+        values = np.concatenate([self.cosines(block, query) for block in blocks])
         order = np.argsort(-values, kind="stable")[:k]
         return rows[order], values[order]
 
@@ -182,7 +183,8 @@ class ArrayVectors:
 class _Coarse:
     """Unit rows in steps of their own: a row is ``common + step * codes``, up to a difference of the length `away`.
 
-    So is its cosine, by Cauchy and Schwarz; vectors of real texts leave some more than k rows to be compared exactly.
+    So is its cosine, by Cauchy and Schwarz. Vectors of real texts leave some more than k rows to be compared exactly;
+    where one coordinate is great and varies, or many rows are nearly equal, half of them may be left.
     """
 
     codes: NDArray[np.int8]  # (n, m)
@@ -277,11 +279,11 @@ def query_vector(queries: QueryVectors | None, qid: str, text: str, size: int | 
         )
     if isinstance(queries, Mapping):
         if qid not in queries:
-            raise ParameterError(f"query {qid!r} has no vector among the {len(queries)} in queries=")
+            raise ParameterError(f"query {qid!r:.60} has no vector among the {len(queries)} in queries=")
         vector = queries[qid]
     else:
         vector = queries(text)
     row = np.asarray(vector).reshape(1, -1)
     if row.dtype.kind not in "fiu":
-        raise ParameterError(f"the vector of query {qid!r} is {shown(vector)}: give numbers")
-    return checked(row, row.shape if size is None else (1, size), f"of query {qid!r}")
+        raise ParameterError(f"the vector of query {qid!r:.60} is {shown(vector)}: give numbers")
+    return checked(row, row.shape if size is None else (1, size), f"of query {qid!r:.60}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,10 @@ def array_of(path: str | Path) -> tuple[Path, Path] | None:
     places = [files[0].parent / name.format(files[0].stem) for name in IDS]
     there = [place for place in places if os.path.isfile(place)]
     if not there:
-        beside = [place.name for place in sorted(files[0].parent.iterdir()) if place != files[0] and place.is_file()]
-        found = f"; not read is {beside[0]!r:.60}" if len(beside) == 1 else ""
+        beside = list[str]()
+        with suppress(OSError):
+            beside = [place.name for place in files[0].parent.iterdir() if place != files[0] and place.is_file()]
+        found = f"; {beside[0]!r:.60} beside it is not read" if len(beside) == 1 and files[0].is_file() else ""
         raise FormatError(files[0], None, f"has no ids: write them to {places[0].name}, one a line{found}")
     if len(there) > 1:
         raise FormatError(files[0], None, f"has ids in {there[0].name} and in {there[1].name}: leave one of them there")

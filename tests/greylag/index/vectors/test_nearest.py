@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.base import ParameterError, Query
-from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, VectorSearch
+from greylag.index import ArrayVectors, FunctionVectors, PositionalIndex, TfidfVectors, VectorSearch, cosines
 from greylag.index.vectors import dense
 from greylag.index.vectors.protocol import unit_rows
 from tests.refusals import refuses
@@ -47,6 +47,25 @@ def test_finds_what_all_cosines_find(monkeypatch, tmp_path, kind, seed):
         found, expected = VectorSearch(vectors, k=k)(QUERY), brute_force(docids, rows, query, k)
         assert list(found.docids) == expected[0]
         np.testing.assert_allclose(found.scores, expected[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("great", [0, 1, 30])
+@pytest.mark.parametrize("steps", [1, 4, 127])
+def test_bounds_lose_nothing(monkeypatch, great, steps):
+    """Few steps, and a coordinate that is great in half of the rows, put estimates in another order than cosines."""
+    rng = np.random.default_rng(great)
+    monkeypatch.setattr(dense, "BLOCK_ROWS", 16)
+    monkeypatch.setattr(dense, "_STEPS", steps)
+    for _ in range(50):
+        rows = rng.standard_normal((N, M)).astype(np.float32)
+        rows[:, 0] += np.where(rng.random(N) < 0.5, great, 0)
+        query, k = rng.standard_normal((1, M)), int(rng.integers(1, 6))
+        among = rng.random(N) < 0.7 if rng.random() < 0.5 else None
+        all_cosines = cosines(rows, query) if among is None else np.where(among, cosines(rows, query), -2)
+        best = np.argsort(-all_cosines, kind="stable")[:k]
+        found, values = ArrayVectors(range(N), rows).nearest_rows(query, k, among)
+        np.testing.assert_array_equal(found, best)
+        np.testing.assert_array_equal(values, all_cosines[best])
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1"])

@@ -110,7 +110,7 @@ def test_an_array_has_its_ids_beside_it(tmp_path, name, form):
     path, names = form.format(tmp_path), tmp_path / name
     refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids")
     (tmp_path / "ids.tsv").write_text("d1\n")
-    refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids not read 'ids.tsv'")
+    refuses(lambda: read_vectors(path), FormatError, "v.npy no ids v.ids 'ids.tsv' not read")
 
     def write(ids, end="\n"):
         np.save(names, np.array(ids)) if name.endswith(".npy") else names.write_text("\n".join(ids) + end)
