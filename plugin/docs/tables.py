@@ -306,9 +306,9 @@ def encoder_limit_gain() -> str:
     row = expected("encoder")[f"all, {CONFIDENCE}"]
     kept, unanswerable, others = (_number(row[of], ".2f") for of in ("kept", "unanswerable refused", "others refused"))
     return (
-        f"With MiniLM on {_NUMBERS[len(_encoder_rows()) - 1]} public collections, a limit kept {kept} of other such questions, and "
-        f"refused {unanswerable} of those\nwhose answers had been taken away and {others} of other collections' "
-        "([measured](../evidence/encoder.md#nothing-found))."
+        f"With MiniLM on {_NUMBERS[len(_encoder_rows()) - 1]} public collections, a limit kept {kept} of other such "
+        f"questions, and refused {unanswerable} of those\nwhose answers had been taken away and {others} of other "
+        "collections' ([measured](../evidence/encoder.md#nothing-found))."
     )
 
 
