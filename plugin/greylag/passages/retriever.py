@@ -69,7 +69,7 @@ Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 _VERSION = b"4"  # of the file
 _BATCH = 256  # texts for a call of the encoder, which services limit
 _LONG = 4  # bytes of a number, which all longer or other types are read as
-_ROUNDED, _TINY = 2.0**-10, 1e-300  # what float16 loses of a vector's greatest number at most; in place of 0
+_ROUNDED = 2.0**-10  # what float16 may lose of a vector's greatest number
 _SAME = 0.99  # minimum cosine between two encodings of one text, in batches of different sizes
 _PROBE = "What do geese eat?"  # its vector is the fingerprint of the query encoder
 _ITEM = "index", "embedding"  # of OpenAI's items
@@ -715,8 +715,8 @@ def _shortened(rows: Dense, kind: np.dtype[Any]) -> Dense:
     """Return rows in another type, but as they are if it cannot hold them: integers only what the encoder rounds."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         same = rows.astype(kind)
-        lost = np.abs(same - rows).max(axis=1) / np.abs(rows).max(axis=1, initial=_TINY)
-    return same if (lost <= (_ROUNDED if kind.kind == "f" else 0)).all() else rows
+        lost, share = np.abs(same - rows).max(axis=1), _ROUNDED if kind.kind == "f" else 0.0
+    return same if (lost <= share * np.abs(rows).max(axis=1)).all() else rows
 
 
 def _compare_some(encode: Encoder | Any, passages: Mapping[str, Passage], vectors: ArrayVectors) -> None:

@@ -417,6 +417,19 @@ def test_equal_texts_are_encoded_once():
     np.testing.assert_array_equal(made.vectors(["0", "1", "2"]), encode(["cat", "dog", "cat"]))
 
 
+@pytest.mark.parametrize(
+    ("added", "kind"), [([0.0, 0.0], "f2"), ([1e-3, 0.5], "f2"), ([1e-9, 2e-9], "f4"), ([1e6, 0.0], "f4")]
+)
+def test_added_vectors_that_float16_cannot_hold_make_float32_of_all(added, kind):
+    def encoder(texts):
+        return np.array([added if text == "new" else [1.0, 0.5] for text in texts], np.float32)
+
+    first = HybridRetriever(["cat", "dog", "goose"], encoder, vectors=np.array([[1, 0.5]] * 3, np.float16))
+    made = first.with_passages(add={"n": "new", "m": "cat", "o": "dog"})
+    assert made._vectors.array.dtype == kind
+    np.testing.assert_allclose(made.vectors(["n"]), [added], rtol=1e-3)
+
+
 def test_texts_that_are_equal_keep_their_own_vectors():
     own = np.array([[1.0, 0.0], [1.0, 0.001]])
     first = HybridRetriever({"a": "cat", "b": "cat"}, lambda texts: own[: len(texts)], vectors=own)
