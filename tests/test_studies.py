@@ -33,6 +33,7 @@ def test_the_digest_is_of_code_that_runs(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_figures_that_differ_are_counted(tmp_path, monkeypatch):
     """A study as it is, with one figure changed, without a row, and without its data."""
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
     monkeypatch.setattr(studies, "WORK", tmp_path)
     monkeypatch.setattr(studies, "TABLE", tmp_path / "table.md")
     source = (studies.ROOT / "configs" / "two_moons.manifold.yaml").read_text()
