@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "configs" / "CHECKED.md"
 WORK = ROOT / "build" / "studies"
 CODE = "plugin/greylag", "plugin/greylag_papers"
-# Maximum entropy, ensembles on scenes and coordinate ascent make others of last digits, which depend on the processor.
+# Last digits depend on the processor, and change figures of maximum entropy, ensembles on scenes and coordinate ascent.
 PROCESSOR = {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR"}
 HEADER = """\
 # Studies, as they were last checked

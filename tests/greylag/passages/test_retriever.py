@@ -444,13 +444,11 @@ def as_int8(texts):
 @pytest.mark.parametrize(
     ("encoder", "kind", "after"),
     [
-        *(
-            (encode, "f2", "f2"),
-            (as_int8, "i1", "i1"),
-            (encode, "f4", "f4"),
-            (encode, "f8", "f8"),
-            (encode, "i8", "f4"),
-        ),
+        (encode, "f2", "f2"),
+        (as_int8, "i1", "i1"),
+        (encode, "f4", "f4"),
+        (encode, "f8", "f8"),
+        (encode, "i8", "f4"),
         (lambda texts: as_int8(texts) * np.float32(0.3), "i1", "f4"),
     ],
 )
